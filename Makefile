@@ -1,0 +1,30 @@
+PYTHON ?= python3
+PY := .venv/bin/python
+
+.PHONY: demo test test-all lint bench clean
+
+demo: .venv/.ready  ## train a small model on a short text and fill gaps in it
+	$(PY) demo/demo.py
+
+test: .venv/.ready  ## the tests, without the slow ones
+	$(PY) -m pytest -n 2 -m "not slow"
+
+test-all: .venv/.ready  ## all tests
+	$(PY) -m pytest -n 2
+
+lint: .venv/.ready  ## style, then types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: .venv/.ready  ## the table of docs/performance.md
+	$(PY) benchmarks/strategies.py
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "caesura needs Python 3.11 or later")'
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

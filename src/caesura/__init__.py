@@ -1,0 +1,1 @@
+"""Fill gaps in sequences, and know how sure you are."""

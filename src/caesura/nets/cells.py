@@ -1,0 +1,141 @@
+"""One recurrent step, as an equation; batches and sequences are left to `vmap` and `scan`.
+
+A cell's step is cut in two, because only one half is sequential: `input` holds what depends on the
+input alone (one matrix product for a whole sequence), and the call adds the recurrence.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+State = Any  # a pytree of arrays that starts at zero; its shape is the cell's own business
+
+
+def uniform(key: PRNGKeyArray, rows: int, columns: int, s: float) -> Float[Array, "rows columns"]:
+    """Weights drawn from U[−s, s]."""
+    return jax.random.uniform(key, (rows, columns), minval=-s, maxval=s)
+
+
+def glorot(key: PRNGKeyArray, d_out: int, d_in: int) -> Float[Array, "d_out d_in"]:
+    """The paper's s = √(6 / (d_in + d_out)), for all weights but those from the frame."""
+    return uniform(key, d_out, d_in, (6 / (d_in + d_out)) ** 0.5)
+
+
+class Cell(eqx.Module):
+    """h_t from h_{t−1} and x_t; a gated cell stacks the weights of its gates in one matrix."""
+
+    blocks: ClassVar[int]  # how many pre-activations of size c a step needs
+
+    W_x: Float[Array, "Bc N"]
+    W_h: Float[Array, "Bc c"]
+    b_h: Float[Array, " Bc"]
+    gate: Float[Array, " Bc"] | None
+
+    def __init__(
+        self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool
+    ):
+        key_x, *keys_h = jax.random.split(key, 1 + self.blocks)
+        d_out = self.blocks * size
+        s = 1.0 if from_frame else (6 / (inputs + size)) ** 0.5
+        self.W_x = uniform(key_x, d_out, inputs, s)
+        self.W_h = jnp.concatenate([glorot(k, size, size) for k in keys_h])
+        self.b_h = jnp.zeros(d_out)
+        self.gate = jnp.zeros(d_out) if gated else None
+
+    @property
+    def size(self) -> int:
+        """c, the number of hidden units."""
+        return self.W_h.shape[1]
+
+    def input(self, x_t: Float[Array, " N"]) -> Float[Array, " Bc"]:
+        """The input's share of the pre-activations."""
+        return self.W_x @ x_t + self.b_h
+
+    def recurrence(self, h: Float[Array, " c"], m_t: Float[Array, ""]) -> Float[Array, " Bc"]:
+        """W_h h_{t−1}, which a missing step may gate, as the paper's discussion proposes."""
+        if self.gate is None:
+            return self.W_h @ h
+        # 1 where nothing is missing, and at the start of training everywhere.
+        return 2 * jax.nn.sigmoid(m_t * self.gate) * (self.W_h @ h)
+
+    @abstractmethod
+    def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
+        """The next state, from the input's share `u_t` and how much of the frame is missing."""
+
+    def initial(self) -> State:
+        """The state outside the sequence: zero."""
+        return jnp.zeros(self.size)
+
+    def output(self, state: State) -> Float[Array, " c"]:
+        """h_t, the part of the state that others see."""
+        return state
+
+
+class Tanh(Cell):
+    """The paper's cell."""
+
+    blocks: ClassVar[int] = 1
+
+    def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
+        return jnp.tanh(self.recurrence(state, m_t) + u_t)  # Eqs. (2), (4), (5)
+
+
+class GRU(Cell):
+    """Gated recurrent unit (Cho et al. 2014), with the reset gate behind the recurrent product."""
+
+    blocks: ClassVar[int] = 3
+
+    b_n: Float[Array, " c"]
+
+    def __init__(
+        self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool
+    ):
+        super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
+        self.b_n = jnp.zeros(size)
+
+    def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
+        u_r, u_z, u_n = jnp.split(u_t, 3)
+        a_r, a_z, a_n = jnp.split(self.recurrence(state, m_t), 3)
+        r = jax.nn.sigmoid(u_r + a_r)
+        z = jax.nn.sigmoid(u_z + a_z)
+        n = jnp.tanh(u_n + r * (a_n + self.b_n))
+        return (1 - z) * n + z * state
+
+
+class LSTMState(NamedTuple):
+    """Output and memory."""
+
+    h: Float[Array, " c"]
+    c: Float[Array, " c"]
+
+
+class LSTM(Cell):
+    """Long short-term memory (Hochreiter & Schmidhuber 1997), with a forget gate that starts open."""
+
+    blocks: ClassVar[int] = 4
+
+    def __init__(
+        self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool
+    ):
+        super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
+        self.b_h = self.b_h.at[size : 2 * size].set(1.0)
+
+    def initial(self) -> LSTMState:
+        return LSTMState(jnp.zeros(self.size), jnp.zeros(self.size))
+
+    def output(self, state: LSTMState) -> Float[Array, " c"]:
+        return state.h
+
+    def __call__(
+        self, state: LSTMState, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]
+    ) -> LSTMState:
+        i, f, g, o = jnp.split(u_t + self.recurrence(state.h, m_t), 4)
+        c = jax.nn.sigmoid(f) * state.c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return LSTMState(jax.nn.sigmoid(o) * jnp.tanh(c), c)
+
+
+CELLS: dict[str, type[Cell]] = {"tanh": Tanh, "gru": GRU, "lstm": LSTM}

@@ -1,0 +1,118 @@
+"""From the states around a step to a distribution over its frame.
+
+A head is asked about one step: it is given the context, the frame, and which of the frame's
+components are missing, and speaks of those given the others. Heads that model dependencies inside a
+frame fit the same three verbs as those below, whose components are independent given the context.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+
+from caesura.nets.cells import glorot
+from caesura.nets.frames import Binary, Categorical, Frame
+
+
+class Head(eqx.Module):
+    """p(the missing components of a frame | its other components, context)."""
+
+    frame: eqx.AbstractVar[Frame]
+
+    @abstractmethod
+    def log_prob(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, ""]:
+        """Nats of the missing components together."""
+
+    @abstractmethod
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Shaped[Array, " D"]:
+        """The frame with its missing components drawn and the others untouched."""
+
+    @abstractmethod
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        """Log-probabilities of the K values of each missing component by itself."""
+
+
+class Independent(Head):
+    """Components that are independent given the context: `marginals` says everything."""
+
+    def log_prob(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, ""]:
+        log_probs = self.marginals(context, frame, missing)
+        chosen = jnp.take_along_axis(log_probs, frame[:, None], axis=1)[:, 0]
+        return jnp.sum(jnp.where(missing, chosen, 0.0))
+
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Shaped[Array, " D"]:
+        drawn = jax.random.categorical(key, self.marginals(context, frame, missing))
+        return jnp.where(missing, drawn, frame)
+
+
+class Softmax(Independent):
+    """One of K symbols."""
+
+    frame: Categorical
+    W_y: Float[Array, "K C"]
+    b_y: Float[Array, " K"]
+
+    def __init__(self, key: PRNGKeyArray, frame: Categorical, context: int):
+        self.frame = frame
+        self.W_y = glorot(key, frame.symbols, context)
+        self.b_y = jnp.zeros(frame.symbols)
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        # The context is h^f and h^b end to end, so W_y is [W_y^f, W_y^b]: Eqs. (1) and (3).
+        return jax.nn.log_softmax(self.W_y @ context + self.b_y)[None]
+
+
+class Bernoulli(Independent):
+    """D switches, independent of each other given the context."""
+
+    frame: Binary
+    W_y: Float[Array, "D C"]
+    b_y: Float[Array, " D"]
+
+    def __init__(self, key: PRNGKeyArray, frame: Binary, context: int):
+        self.frame = frame
+        self.W_y = glorot(key, frame.switches, context)
+        self.b_y = jnp.zeros(frame.switches)
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        logits = self.W_y @ context + self.b_y  # Eqs. (1) and (3)
+        return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], axis=1)
+
+
+class Constant(Independent):
+    """The same distribution whatever the context: φ(b_y), the paper's one-gram."""
+
+    frame: Frame
+    log_probs: Float[Array, "D K"]
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        return self.log_probs
+
+
+HEADS: dict[str, type[Softmax] | type[Bernoulli]] = {"softmax": Softmax, "bernoulli": Bernoulli}

@@ -1,0 +1,186 @@
+"""The forward and the bidirectional RNN (Eqs. 1–5), and the one-gram as a net without recurrence.
+
+All three are one class: a net has a stack of cells for each direction, and a stack may be empty. The
+two directions meet only at the head, so that what is predicted at t never saw x_t.
+"""
+
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+
+from caesura.errors import lookup
+from caesura.nets.cells import CELLS, Cell, State
+from caesura.nets.frames import Frame
+from caesura.nets.heads import HEADS, Constant, Head
+
+MissingInput = Literal["none", "added", "gating"]
+
+
+class Input(NamedTuple):
+    """What a step shows to the cells: its encoded frame, and how much of the frame is unknown."""
+
+    x: Float[Array, "*T N"]
+    m: Float[Array, "*T"]
+
+
+class States(NamedTuple):
+    """The states between the steps: before step t the forward one, at [t]; behind it the backward
+    one, at [t + 1]."""
+
+    forward: PyTree[Float[Array, "T+1 ..."]]
+    backward: PyTree[Float[Array, "T+1 ..."]]
+
+
+class Stack(eqx.Module):
+    """Layers of cells in one direction of time, each reading the one below."""
+
+    cells: tuple[Cell, ...]
+
+    def __init__(
+        self, key: PRNGKeyArray, cell: type[Cell], inputs: int, size: int, layers: int, *, gated: bool
+    ):
+        self.cells = tuple(
+            cell(k, size if i else inputs, size, from_frame=i == 0, gated=gated)
+            for i, k in enumerate(jax.random.split(key, layers))
+        )
+
+    def initial(self) -> State:
+        """The state outside the sequence."""
+        return tuple(cell.initial() for cell in self.cells)
+
+    def output(self, state: State) -> Float[Array, " c"]:
+        """h of the top layer; nothing at all from an empty stack."""
+        return self.cells[-1].output(state[-1]) if self.cells else jnp.zeros(0)
+
+    def step(self, state: State, inputs: Input) -> State:
+        """One step of time through all layers."""
+        x, states = inputs.x, []
+        for cell, old in zip(self.cells, state, strict=True):
+            states.append(cell(old, cell.input(x), inputs.m))
+            x = cell.output(states[-1])
+        return tuple(states)
+
+    def run(
+        self, start: State, inputs: Input, valid: Bool[Array, " T"], *, reverse: bool
+    ) -> PyTree[Float[Array, "T+1 ..."]]:
+        """The states between all steps, `start` included; padding passes a state on unchanged."""
+        xs, layers = inputs.x, []
+        for cell, first in zip(self.cells, start, strict=True):
+            layers.append(_run_cell(cell, first, Input(xs, inputs.m), valid, reverse))
+            after = jax.tree.map(lambda h: h[:-1] if reverse else h[1:], layers[-1])
+            xs = jax.vmap(cell.output)(after)
+        return tuple(layers)
+
+
+def _run_cell(
+    cell: Cell, start: State, inputs: Input, valid: Bool[Array, " T"], reverse: bool
+) -> PyTree[Float[Array, "T+1 ..."]]:
+    def step(state: State, now: tuple[Array, Array, Array]) -> tuple[State, State]:
+        u_t, m_t, valid_t = now
+        new = cell(state, u_t, m_t)
+        new = jax.tree.map(lambda n, o: jnp.where(valid_t, n, o), new, state)
+        return new, new
+
+    now = (jax.vmap(cell.input)(inputs.x), inputs.m, valid)
+    _, states = jax.lax.scan(step, start, now, reverse=reverse)
+
+    def with_start(s: Array, h: Array) -> Array:
+        return jnp.concatenate([h, s[None]] if reverse else [s[None], h])
+
+    return jax.tree.map(with_start, start, states)
+
+
+class Net(eqx.Module):
+    """Two stacks, either of which may be empty, and a head that joins them."""
+
+    forward: Stack
+    backward: Stack
+    head: Head
+    missing_input: MissingInput = eqx.field(static=True)
+
+    @property
+    def frame(self) -> Frame:
+        """What the net's frames hold."""
+        return self.head.frame
+
+    def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Input:
+        """What the cells see of a frame whose `unknown` values are not to be used."""
+        x, m = self.frame.encode(values, unknown), jnp.mean(unknown, dtype=jnp.float32)
+        # The paper's missing-value token: one more input, 1 where the frame is missing.
+        return Input(jnp.append(x, m) if self.missing_input == "added" else x, m)
+
+    def context(self, before: State, behind: State) -> Float[Array, " C"]:
+        """h^f_{t−1} and h^b_{t+1}, end to end: all that the head may know of the other steps."""
+        return jnp.concatenate([self.forward.output(before), self.backward.output(behind)])
+
+    def inputs(self, values: Shaped[Array, "T D"], unknown: Bool[Array, "T D"]) -> Input:
+        """What the cells see of each step."""
+        return jax.vmap(self.encode)(values, unknown)
+
+    def states(self, inputs: Input, valid: Bool[Array, " T"]) -> States:
+        """The states between all steps of a sequence; outside it they are zero."""
+        return States(
+            self.forward.run(self.forward.initial(), inputs, valid, reverse=False),  # Eqs. (2), (4)
+            self.backward.run(self.backward.initial(), inputs, valid, reverse=True),  # Eq. (5)
+        )
+
+    def contexts(self, states: States) -> Float[Array, "T C"]:
+        """The context of every step: h^f_{t−1} and h^b_{t+1}, never h_t."""
+        before = jax.tree.map(lambda h: h[:-1], states.forward)
+        behind = jax.tree.map(lambda h: h[1:], states.backward)
+        return jax.vmap(self.context)(before, behind)
+
+
+def bidirectional(
+    key: PRNGKeyArray,
+    frame: Frame,
+    *,
+    head: str,
+    hidden: int,
+    cell: str = "tanh",
+    layers: int = 1,
+    missing_input: MissingInput = "added",
+) -> Net:
+    """The BRNN of Eqs. (3)–(5): y_t from h^f_{t−1} and h^b_{t+1}."""
+    make_cell = lookup(CELLS, cell, "cell")
+    make_head = lookup(HEADS, head, "head")
+    key_f, key_b, key_y = jax.random.split(key, 3)
+    inputs = frame.inputs + (missing_input == "added")
+    gated = missing_input == "gating"
+    return Net(
+        Stack(key_f, make_cell, inputs, hidden, layers, gated=gated),
+        Stack(key_b, make_cell, inputs, hidden, layers, gated=gated),
+        make_head(key_y, frame, 2 * hidden),
+        missing_input,
+    )
+
+
+def unidirectional(
+    key: PRNGKeyArray,
+    frame: Frame,
+    *,
+    head: str,
+    hidden: int,
+    cell: str = "tanh",
+    layers: int = 1,
+) -> Net:
+    """The forward RNN of Eqs. (1) and (2), whose target x_{t+1} is written here as y_t from h_{t−1}."""
+    make_cell = lookup(CELLS, cell, "cell")
+    make_head = lookup(HEADS, head, "head")
+    key_f, key_y = jax.random.split(key)
+    stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False)
+    return Net(stack, _no_layers(), make_head(key_y, frame, hidden), "none")
+
+
+def onegram(frame: Frame, values: Int[Array, "T D"]) -> Net:
+    """The frequencies in `values`, each count one higher so that nothing is impossible."""
+    counts = jax.nn.one_hot(values, frame.values).sum(axis=0) + 1.0
+    log_probs = jnp.log(counts / counts.sum(axis=1, keepdims=True))
+    return Net(_no_layers(), _no_layers(), Constant(frame, log_probs), "none")
+
+
+def _no_layers() -> Stack:
+    return Stack(jax.random.key(0), CELLS["tanh"], 0, 0, layers=0, gated=False)

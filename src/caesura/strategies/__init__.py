@@ -1,0 +1,27 @@
+"""How gaps are filled, and how probable a fill is: five strategies with the same three verbs."""
+
+from caesura.strategies.base import Estimate, Marginals, Strategy
+from caesura.strategies.bayes import Bayes
+from caesura.strategies.gsn import GSN
+from caesura.strategies.nade import NADE
+from caesura.strategies.onegram import OneGram
+from caesura.strategies.oneway import OneWay
+from caesura.strategies.window import Window, around_gaps, around_missing
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    "gsn": GSN,
+    "nade": NADE,
+    "bayes": Bayes,
+    "oneway": OneWay,
+    "onegram": OneGram,
+}
+
+__all__ = [
+    "STRATEGIES",
+    "Estimate",
+    "Marginals",
+    "Strategy",
+    "Window",
+    "around_gaps",
+    "around_missing",
+]

@@ -1,0 +1,80 @@
+"""What every strategy can do, and what it answers with."""
+
+from abc import abstractmethod
+from typing import ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+
+from caesura.nets.rnn import Net
+from caesura.strategies.window import Window
+
+NetName = Literal["bidirectional", "forward", "onegram"]
+
+
+class Estimate(NamedTuple):
+    """Log-probabilities in nats, with their standard errors; these are zero where nothing is random."""
+
+    log_prob: Float[Array, "*shape"]
+    standard_error: Float[Array, "*shape"]
+
+
+class Marginals(NamedTuple):
+    """Each missing step by itself, everything else in its window integrated out."""
+
+    values: Estimate  # [B, W, D, K]: of every value of each component
+    steps: Estimate  # [B, W]: of the frame that the window gives for the step
+
+
+class Strategy(eqx.Module):
+    """How gaps are filled and how their probability is computed, on one distribution.
+
+    The three verbs take a batch of windows. Where a window's values are missing, those it holds are
+    the ones that `log_prob` and `marginals` are asked about; `draw` does not look at them.
+    """
+
+    net: ClassVar[NetName]  # the net that the strategy works with
+
+    def check(self, net: Net) -> None:
+        """Say in one sentence why the net cannot serve, if it cannot."""
+
+    def stop(self, missing_stop: int, length: int) -> int:
+        """Where a window ends whose last missing step lies before `missing_stop`."""
+        return missing_stop
+
+    @abstractmethod
+    def draw(
+        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
+    ) -> Shaped[Array, "B S W D"]:
+        """`samples` fills of each window."""
+
+    @abstractmethod
+    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
+        """The joint log-probability of the given values at all missing places of each window."""
+
+    @abstractmethod
+    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
+        """The distribution at each missing place."""
+
+
+def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
+    """What no chance had a part in."""
+    return Estimate(log_prob, jnp.zeros_like(log_prob))
+
+
+def log_mean(log_probs: Float[Array, "n *shape"]) -> Estimate:
+    """The log of the mean of n probabilities; the error by the delta method, unknown (NaN) if n = 1."""
+    n = len(log_probs)
+    top = jax.lax.stop_gradient(jnp.max(log_probs, axis=0))
+    top = jnp.where(jnp.isfinite(top), top, 0.0)
+    probs = jnp.exp(log_probs - top)
+    mean = jnp.mean(probs, axis=0)
+    spread = jnp.std(probs, axis=0, ddof=1) if n > 1 else jnp.full_like(mean, jnp.nan)
+    return Estimate(jnp.log(mean) + top, spread / (mean * n**0.5))
+
+
+def split_lanes(lanes: Shaped[Array, "Bn *rest"], n: int) -> Shaped[Array, "n B *rest"]:
+    """Lanes of `Window.repeat(n)`, the copies of a window along the first axis."""
+    return jnp.moveaxis(lanes.reshape(-1, n, *lanes.shape[1:]), 1, 0)

@@ -1,0 +1,85 @@
+"""`bayes`: Gibbs sampling from the posterior of the forward net, which has to look ahead."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from caesura.errors import CaesuraError
+from caesura.nets.cells import State
+from caesura.nets.frames import Categorical, Frame
+from caesura.nets.heads import Independent
+from caesura.nets.rnn import Net
+from caesura.strategies.base import NetName
+from caesura.strategies.cursor import Conditional, Cursor
+from caesura.strategies.gibbs import Gibbs
+from caesura.strategies.window import Window
+
+
+class Bayes(Gibbs):
+    """The paper's Bayesian MCMC: every symbol is proposed at t, and judged by all that follows."""
+
+    net: ClassVar[NetName] = "forward"
+
+    # How many steps behind the last missing one may speak; all of them unless it is set.
+    lookahead: int | None = eqx.field(static=True, default=None)
+
+    def check(self, net: Net) -> None:
+        if not isinstance(net.frame, Categorical):
+            raise CaesuraError(
+                "The strategy 'bayes' proposes every value of a frame, so frames must be categorical."
+            )
+
+    def stop(self, missing_stop: int, length: int) -> int:
+        return length if self.lookahead is None else min(length, missing_stop + self.lookahead)
+
+    def conditional(self, net: Net, window: Window) -> Conditional:
+        return Conditional(Logits(net.frame), lambda cursor: look_ahead(net, cursor, window.valid))
+
+
+class Logits(Independent):
+    """A head whose context is the distribution itself, up to a constant."""
+
+    frame: Frame
+
+    def marginals(
+        self, context: Float[Array, " K"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        return jax.nn.log_softmax(context)[None]
+
+
+def look_ahead(net: Net, cursor: Cursor, valid: Bool[Array, "L W"]) -> Float[Array, "L K"]:
+    """Eqs. (8)–(10): log Π_{τ≥t} P(x_τ | x_1 … x_{τ−1}) for every symbol that x_t could be.
+
+    The symbols run side by side from the state before t, which they share, to the window's end.
+    """
+    whole = jnp.ones(1, bool)
+    stop = jnp.sum(valid, axis=1)
+
+    def propose(lane: Cursor) -> tuple[Float[Array, " K"], State]:
+        before = jax.tree.map(lambda h: h[lane.at], lane.forward)
+        context = net.context(before, net.backward.initial())
+        symbols = jnp.arange(net.frame.values)[:, None]
+        inputs = jax.vmap(net.encode, in_axes=(0, None))(symbols, ~whole)
+        states = jax.vmap(net.forward.step, in_axes=(None, 0))(before, inputs)
+        return net.head.marginals(context, symbols[0], whole)[0], states
+
+    def judge(
+        lane: Cursor, stop: Int[Array, ""], scores: Float[Array, " K"], states: State, ahead: Array
+    ) -> tuple[Float[Array, " K"], State]:
+        tau = lane.at + ahead
+        x = lane.values[tau]
+        contexts = jax.vmap(net.context, in_axes=(0, None))(states, net.backward.initial())
+        log_probs = jax.vmap(net.head.log_prob, in_axes=(0, None, None))(contexts, x, whole)
+        states = jax.vmap(net.forward.step, in_axes=(0, None))(states, net.encode(x, ~whole))
+        return scores + jnp.where(tau < stop, log_probs, 0.0), states
+
+    def judge_next(ahead: Array, carry: tuple[Array, State]) -> tuple[Array, State]:
+        return jax.vmap(judge, in_axes=(0, 0, 0, 0, None))(cursor, stop, *carry, ahead)
+
+    scores, _ = jax.lax.fori_loop(
+        1, jnp.max(stop - cursor.at), judge_next, jax.vmap(propose)(cursor)
+    )
+    return scores

@@ -1,0 +1,200 @@
+"""Visiting the missing steps of windows in any order, at the cost of the way between two visits.
+
+A cursor stands at a step t and keeps true the forward states up to t and the backward states behind
+it. Writing x_t spoils neither of them; going right renews the forward states passed on the way,
+going left the backward ones. So a visit costs the cell steps between two places, O(g) in a gap of g,
+and the length of the sequence does not matter. Many cursors, called lanes, go side by side.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+
+from caesura.nets.heads import Head
+from caesura.nets.rnn import Net
+from caesura.strategies.window import Window
+
+
+class Cursor(eqx.Module):
+    """L lanes, each over one stretch; `unknown` is what the net must not see at the moment."""
+
+    values: Shaped[Array, "L W D"]
+    unknown: Bool[Array, "L W D"]
+    at: Int[Array, " L"]
+    forward: PyTree[Float[Array, "L W+1 ..."]]  # true up to [at]
+    backward: PyTree[Float[Array, "L W+1 ..."]]  # true from [at + 1] on
+
+
+class Step(NamedTuple):
+    """What a visit may use: the step's context, its frame now, and what was asked of it."""
+
+    context: Float[Array, " C"]
+    frame: Shaped[Array, " D"]
+    missing: Bool[Array, " D"]
+    given: Shaped[Array, " D"]
+
+
+Visit = Callable[[Head, PRNGKeyArray, Step], tuple[Shaped[Array, " D"], PyTree]]
+
+
+def draw(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, None]:
+    """Write a sample."""
+    return head.sample(key, step.context, step.frame, step.missing), None
+
+
+def force(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Array]:
+    """Write the given value, and note its log-probability."""
+    return step.given, head.log_prob(step.context, step.given, step.missing)
+
+
+class Noted(NamedTuple):
+    """What is known of one step by itself."""
+
+    values: Float[Array, "*B D K"]  # log-probabilities of every value of each component
+    given: Float[Array, "*B"]  # log-probability of the given frame
+
+
+def note(head: Head, step: Step) -> Noted:
+    """The distribution of a step, and what it says of the given frame."""
+    return Noted(
+        head.marginals(step.context, step.frame, step.missing),
+        head.log_prob(step.context, step.given, step.missing),
+    )
+
+
+def draw_and_note(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Noted]:
+    """Write a sample, and note the distribution that it came from."""
+    return draw(head, key, step)[0], note(head, step)
+
+
+def enter(
+    net: Net, window: Window, values: Shaped[Array, "L W D"], unknown: Bool[Array, "L W D"]
+) -> Cursor:
+    """Lanes at the first steps of their stretches."""
+
+    def states(values: Array, unknown: Array, valid: Array, left: PyTree, right: PyTree) -> PyTree:
+        inputs = net.inputs(values, unknown)
+        rest = len(values)
+        forward = jax.tree.map(lambda h: jnp.pad(h[None], [(0, rest)] + [(0, 0)] * h.ndim), left)
+        return forward, net.backward.run(right, inputs, valid, reverse=True)
+
+    forward, backward = jax.vmap(states)(values, unknown, window.valid, window.left, window.right)
+    return Cursor(values, unknown, jnp.zeros(len(values), jnp.int32), forward, backward)
+
+
+def move(net: Net, cursor: Cursor, to: Int[Array, " L"]) -> Cursor:
+    """Every lane to its step; they stride together, so the longest ways set the price."""
+    far_right = jnp.max(to - cursor.at)
+    far_left = jnp.max(cursor.at - to)
+
+    def right(_: int, cursor: Cursor) -> Cursor:
+        return jax.vmap(partial(_step_right, net))(cursor, to)
+
+    def left(_: int, cursor: Cursor) -> Cursor:
+        return jax.vmap(partial(_step_left, net))(cursor, to)
+
+    return jax.lax.fori_loop(0, far_left, left, jax.lax.fori_loop(0, far_right, right, cursor))
+
+
+def _step_right(net: Net, lane: Cursor, to: Int[Array, ""]) -> Cursor:
+    t, go = lane.at, lane.at < to
+    old = jax.tree.map(lambda h: h[t], lane.forward)
+    new = net.forward.step(old, net.encode(lane.values[t], lane.unknown[t]))
+    forward = jax.tree.map(
+        lambda h, n: h.at[t + 1].set(jnp.where(go, n, h[t + 1])), lane.forward, new
+    )
+    return eqx.tree_at(lambda c: (c.at, c.forward), lane, (t + go, forward))
+
+
+def _step_left(net: Net, lane: Cursor, to: Int[Array, ""]) -> Cursor:
+    t, go = lane.at, lane.at > to
+    old = jax.tree.map(lambda h: h[t + 1], lane.backward)
+    new = net.backward.step(old, net.encode(lane.values[t], lane.unknown[t]))
+    backward = jax.tree.map(lambda h, n: h.at[t].set(jnp.where(go, n, h[t])), lane.backward, new)
+    return eqx.tree_at(lambda c: (c.at, c.backward), lane, (t - go, backward))
+
+
+class Conditional(NamedTuple):
+    """The distribution of the step under a cursor: a head, and the context to give it."""
+
+    head: Head
+    look: Callable[[Cursor], Float[Array, "L C"]]
+
+
+def given_the_rest(net: Net) -> Conditional:
+    """What the net itself says of a step: Eq. (3), or Eq. (1) where there is no way back."""
+
+    def look(cursor: Cursor) -> Float[Array, "L C"]:
+        before = jax.tree.map(lambda h: _row(h, cursor.at), cursor.forward)
+        behind = jax.tree.map(lambda h: _row(h, cursor.at + 1), cursor.backward)
+        return jax.vmap(net.context)(before, behind)
+
+    return Conditional(net.head, look)
+
+
+def walk(
+    key: PRNGKeyArray,
+    net: Net,
+    conditional: Conditional,
+    cursor: Cursor,
+    window: Window,
+    order: Int[Array, "L W"],
+    visit: Visit,
+) -> tuple[Cursor, PyTree[Shaped[Array, "L W ..."]]]:
+    """Visit every missing step once, in the given order; what a visit notes stands at its step."""
+    visit_all = jax.vmap(partial(visit, conditional.head))
+    count = jnp.sum(window.missing_steps, axis=1)
+
+    def visit_next(i: Int[Array, ""], cursor: Cursor) -> tuple[Cursor, Array, Array, PyTree]:
+        here = i < count  # a lane with fewer missing steps waits for the others
+        t = jnp.where(here, order[:, i], cursor.at)
+        cursor = move(net, cursor, t)
+        asked = (_row(a, t) for a in (cursor.values, window.missing, window.values))
+        keys = jax.random.split(jax.random.fold_in(key, i), len(t))
+        frame, noted = visit_all(keys, Step(conditional.look(cursor), *asked))
+        values = _write(cursor.values, t, here, frame)
+        unknown = _write(cursor.unknown, t, here, jnp.zeros_like(frame, bool))
+        cursor = eqx.tree_at(lambda c: (c.values, c.unknown), cursor, (values, unknown))
+        return cursor, t, here, noted
+
+    def and_note(i: Int[Array, ""], carry: tuple[Cursor, PyTree]) -> tuple[Cursor, PyTree]:
+        cursor, t, here, noted = visit_next(i, carry[0])
+        return cursor, jax.tree.map(lambda a, n: _write(a, t, here, n), carry[1], noted)
+
+    noted = jax.eval_shape(visit_next, jnp.int32(0), cursor)[-1]
+    steps = order.shape[1]
+    notes = jax.tree.map(lambda n: jnp.zeros((len(n), steps, *n.shape[1:]), n.dtype), noted)
+    return jax.lax.fori_loop(0, jnp.max(count), and_note, (cursor, notes))
+
+
+def random_order(
+    key: PRNGKeyArray, window: Window, *, rightward: Bool[Array, ""] | bool = True
+) -> Int[Array, "B W"]:
+    """The missing steps of each stretch, gap by gap and in random order inside a gap.
+
+    With one gap, as in the paper, that is any of the g! orders. With several, taking them one after
+    another keeps the ways short, and lets `nade` be scored exactly whatever their number.
+    """
+    missing = window.missing_steps
+    begins = missing & ~jnp.pad(missing, [(0, 0), (1, 0)])[:, :-1]
+    gap = jnp.cumsum(begins, axis=1) * jnp.where(rightward, 1, -1)
+    place = gap + jax.random.uniform(key, missing.shape)
+    return jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
+
+
+def _row(array: Shaped[Array, "L W ..."], t: Int[Array, " L"]) -> Shaped[Array, "L ..."]:
+    return jax.vmap(lambda a, t: a[t])(array, t)
+
+
+def _write(
+    array: Shaped[Array, "L W ..."],
+    t: Int[Array, " L"],
+    here: Bool[Array, " L"],
+    new: Shaped[Array, "L ..."],
+) -> Shaped[Array, "L W ..."]:
+    return jax.vmap(lambda a, t, h, n: a.at[t].set(jnp.where(h, n, a[t])))(array, t, here, new)

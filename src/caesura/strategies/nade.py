@@ -1,0 +1,190 @@
+"""`nade`: missing steps are filled once each, in random order, from missing-value tokens."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+
+from caesura.errors import CaesuraError
+from caesura.nets.cells import State
+from caesura.nets.rnn import Input, Net, Stack, States
+from caesura.strategies.base import (
+    Estimate,
+    Marginals,
+    NetName,
+    Strategy,
+    exactly,
+    log_mean,
+    split_lanes,
+)
+from caesura.strategies.cursor import (
+    Cursor,
+    Noted,
+    Step,
+    Visit,
+    draw,
+    enter,
+    force,
+    given_the_rest,
+    note,
+    random_order,
+    walk,
+)
+from caesura.strategies.window import Window
+
+
+class NADE(Strategy):
+    """The paper's second reading of a BRNN, Eq. (7), averaged over the orders of filling.
+
+    Several gaps are filled from left to right, each in any of its orders. A gap of at most
+    `exact_up_to` steps is scored by the exact average over its g! orders; as soon as a window holds a
+    longer one, its score is the mean over `orders` sampled ones.
+    """
+
+    net: ClassVar[NetName] = "bidirectional"
+
+    exact_up_to: int = eqx.field(static=True, default=12)
+    orders: int = eqx.field(static=True, default=100)
+
+    def check(self, net: Net) -> None:
+        if net.missing_input == "none":
+            raise CaesuraError(
+                "The strategy 'nade' needs a net trained with a missing-value input; try 'gsn'."
+            )
+
+    @eqx.filter_jit
+    def draw(
+        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
+    ) -> Shaped[Array, "B S W D"]:
+        cursor, _ = _fill(key, net, window.repeat(samples), draw)
+        return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
+
+    @eqx.filter_jit
+    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
+        if window.longest_gap <= self.exact_up_to:
+            return exactly(jax.vmap(lambda w: _exact_log_prob(net, w))(window))
+        _, log_probs = _fill(key, net, window.repeat(self.orders), force)
+        return log_mean(split_lanes(jnp.sum(log_probs, axis=1), self.orders))
+
+    @eqx.filter_jit
+    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
+        values, given = jax.vmap(lambda w: _all_missing(net, w))(window)
+        return Marginals(exactly(values), exactly(given))
+
+
+def _fill(
+    key: PRNGKeyArray, net: Net, window: Window, visit: Visit
+) -> tuple[Cursor, PyTree]:
+    """Each lane fills its window once, in an order of its own."""
+    key_order, key_visits = jax.random.split(key)
+    cursor = enter(net, window, window.values, window.missing)
+    order = random_order(key_order, window)
+    return walk(key_visits, net, given_the_rest(net), cursor, window, order, visit)
+
+
+def _all_missing(net: Net, window: Window) -> Noted:
+    """Every step of one window, while all of its missing values still are."""
+    inputs = net.inputs(window.values, window.missing)
+    states = States(
+        net.forward.run(window.left, inputs, window.valid, reverse=False),
+        net.backward.run(window.right, inputs, window.valid, reverse=True),
+    )
+    steps = Step(net.contexts(states), window.values, window.missing, window.values)
+    return jax.vmap(lambda step: note(net.head, step))(steps)
+
+
+def _exact_log_prob(net: Net, window: Window) -> Float[Array, ""]:
+    """One window: the chain rule over its gaps, and in each of them the average over orders."""
+    gaps = _gaps(net, window)
+    return jnp.sum(jax.vmap(lambda gap: average_over_orders(net, gap))(gaps))
+
+
+class Gap(eqx.Module):
+    """One gap of at most g steps between the states at its edges; `real` is False on padding."""
+
+    values: Shaped[Array, "g D"]
+    missing: Bool[Array, "g D"]
+    real: Bool[Array, " g"]
+    left: State
+    right: State
+
+
+def _gaps(net: Net, window: Window) -> Gap:
+    """The gaps of one window, each as `nade` meets it: given values before it, tokens behind it."""
+    nothing = jnp.zeros_like(window.missing)
+    filled = net.inputs(window.values, nothing)
+    tokens = net.inputs(window.values, window.missing)
+    forward = net.forward.run(window.left, filled, window.valid, reverse=False)
+    backward = net.backward.run(window.right, tokens, window.valid, reverse=True)
+    missing = window.missing_steps
+    begins = missing & ~jnp.pad(missing, (1, 0))[:-1]
+    starts = jnp.nonzero(begins, size=window.most_gaps, fill_value=len(missing))[0]
+
+    def gap(start: Int[Array, ""]) -> Gap:
+        rows = start + jnp.arange(window.longest_gap)
+        real = jnp.cumprod(missing.at[rows].get(mode="fill", fill_value=False)).astype(bool)
+        return Gap(
+            window.values.at[rows].get(mode="clip"),
+            window.missing.at[rows].get(mode="clip"),
+            real,
+            jax.tree.map(lambda h: h[start], forward),
+            jax.tree.map(lambda h: h[start + jnp.sum(real)], backward),
+        )
+
+    return jax.vmap(gap)(starts)
+
+
+def average_over_orders(net: Net, gap: Gap) -> Float[Array, ""]:
+    """log of the mean of Eq. (7) over all g! orders, by a recursion over the 2^g sets of filled steps.
+
+    W(S) = mean over i not in S of p(x_i | S) W(S + i), and the answer is W of the empty set. A set is
+    a number whose bit k says that step k is filled. The forward state before step k depends on the
+    bits below k alone and the backward state behind it on those above, so 2^(g+1) cell steps serve
+    all sets.
+    """
+    g = len(gap.real)
+    tokens = net.inputs(gap.values, gap.missing)
+    filled = net.inputs(gap.values, jnp.zeros_like(gap.missing))
+
+    def pass_step(stack: Stack, states: State, k: int, axis: int) -> State:
+        """The states beyond step k, once as a token and once filled, as a new bit on `axis`."""
+
+        def through(inputs: Input) -> State:
+            now = jax.tree.map(lambda a: a[k], inputs)
+            new = jax.vmap(stack.step, in_axes=(0, None))(states, now)
+            return jax.tree.map(lambda n, o: jnp.where(gap.real[k], n, o), new, states)
+
+        def branch(token: Array, filled: Array) -> Array:
+            return jnp.stack([token, filled], axis).reshape(-1, *token.shape[1:])
+
+        return jax.tree.map(branch, through(tokens), through(filled))
+
+    before = [jax.tree.map(lambda h: h[None], gap.left)]
+    behind = [jax.tree.map(lambda h: h[None], gap.right)]
+    for k in range(g - 1):
+        before.append(pass_step(net.forward, before[-1], k, axis=0))  # bit k above the lower ones
+        behind.append(pass_step(net.backward, behind[-1], g - 1 - k, axis=1))  # below the higher
+    behind.reverse()
+
+    def log_prob(before: State, behind: State, k: int) -> Float[Array, ""]:
+        return net.head.log_prob(net.context(before, behind), gap.values[k], gap.missing[k])
+
+    def log_probs_of_step(k: int) -> Float[Array, " 2**g"]:
+        """log p(x_k | S) for all sets S; minus infinity where S holds k."""
+        lower = jax.vmap(log_prob, in_axes=(0, None, None))
+        table = jax.vmap(lower, in_axes=(None, 0, None))(before[k], behind[k], k)  # [above, below]
+        return jnp.stack([table, jnp.full_like(table, -jnp.inf)], axis=1).reshape(-1)
+
+    log_p = jnp.stack([log_probs_of_step(k) for k in range(g)], axis=1)
+    bits = 1 << np.arange(g)
+    sets = np.arange(2**g)
+    sizes = ((sets[:, None] & bits) > 0).sum(axis=1)
+    log_w = jnp.zeros(2**g)
+    for size in reversed(range(g)):
+        S = sets[sizes == size]
+        log_sum = jax.nn.logsumexp(log_p[S] + log_w[S[:, None] | bits], axis=1)
+        log_w = log_w.at[S].set(log_sum - jnp.log(g - size))
+    return log_w[jnp.sum(jnp.where(gap.real, 0, bits))]  # padding counts as filled from the start

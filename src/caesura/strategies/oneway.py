@@ -1,0 +1,60 @@
+"""`oneway`: the forward net fills from left to right and never looks at what follows."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
+
+from caesura.nets.rnn import Net
+from caesura.strategies.base import (
+    Estimate,
+    Marginals,
+    NetName,
+    Strategy,
+    exactly,
+    log_mean,
+    split_lanes,
+)
+from caesura.strategies.cursor import (
+    Cursor,
+    Visit,
+    draw,
+    draw_and_note,
+    enter,
+    force,
+    given_the_rest,
+    walk,
+)
+from caesura.strategies.window import Window
+
+
+class OneWay(Strategy):
+    """Eqs. (1), (2) and (6) as they stand: the joint is exact, the marginals average over fills."""
+
+    net: ClassVar[NetName] = "forward"
+
+    chains: int = eqx.field(static=True, default=100)
+
+    @eqx.filter_jit
+    def draw(
+        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
+    ) -> Shaped[Array, "B S W D"]:
+        cursor, _ = _fill(key, net, window.repeat(samples), draw)
+        return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
+
+    @eqx.filter_jit
+    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
+        _, log_probs = _fill(key, net, window, force)
+        return exactly(jnp.sum(log_probs, axis=1))
+
+    @eqx.filter_jit
+    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
+        _, noted = _fill(key, net, window.repeat(self.chains), draw_and_note)
+        return Marginals(*(log_mean(split_lanes(n, self.chains)) for n in noted))
+
+
+def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:
+    cursor = enter(net, window, window.values, window.missing)
+    left_to_right = jnp.argsort(~window.missing_steps, axis=1, stable=True)
+    return walk(key, net, given_the_rest(net), cursor, window, left_to_right, visit)

@@ -1,0 +1,138 @@
+"""The stretch of a sequence that a strategy works on, with the states around it computed once.
+
+Nothing outside the first and the last missing step changes while gaps are filled, so the states at
+the two edges stand for the whole rest of the sequence, however long it is.
+"""
+
+from collections.abc import Sequence as List
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+
+from caesura.nets.cells import State
+from caesura.nets.rnn import Net
+from caesura.sequence import Gap, Sequence
+
+
+class Window(eqx.Module):
+    """B stretches of W steps, side by side; a shorter one is padded on the right.
+
+    Each begins with its first missing step. Two counts stand outside the arrays, because the shapes
+    of the exact `nade` score depend on them.
+    """
+
+    values: Shaped[Array, "B W D"]
+    missing: Bool[Array, "B W D"]
+    valid: Bool[Array, "B W"]
+    left: PyTree[Float[Array, "B ..."]]  # the forward state before the first step
+    right: PyTree[Float[Array, "B ..."]]  # the backward state behind the last one
+    most_gaps: int = eqx.field(static=True)
+    longest_gap: int = eqx.field(static=True)
+
+    @property
+    def missing_steps(self) -> Bool[Array, "B W"]:
+        """Which steps have something to fill."""
+        return jnp.any(self.missing, axis=-1)
+
+    def repeat(self, times: int) -> "Window":
+        """Every stretch `times` times, its copies next to each other."""
+        return jax.tree.map(lambda a: jnp.repeat(a, times, axis=0), self)
+
+    def with_values(self, values: Shaped[Array, "B W D"]) -> "Window":
+        """The same stretches with other values."""
+        return eqx.tree_at(lambda window: window.values, self, values)
+
+
+def bucket(n: int) -> int:
+    """The smallest 2^k or 3·2^k that holds n: few lengths, so few compilations."""
+    power = 1 << max(n - 1, 0).bit_length()
+    return power * 3 // 4 if power >= 4 and n <= power * 3 // 4 else power
+
+
+def around_missing(net: Net, sequence: Sequence, stop: int) -> Window:
+    """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
+    gaps = sequence.gaps
+    return _cut(
+        net,
+        sequence,
+        np.array([gaps[0].start]),
+        np.array([stop]),
+        sequence.missing[None, gaps[0].start : stop],
+        most_gaps=bucket(len(gaps)),
+        longest_gap=max(gap.stop - gap.start for gap in gaps),
+    )
+
+
+def around_gaps(net: Net, sequence: Sequence, gaps: List[Gap], stops: List[int]) -> Window:
+    """A window for each gap to be made in a complete sequence; gap i is cut out up to stops[i].
+
+    All of them share one pass over the sequence.
+    """
+    starts, ends = np.array(gaps).T
+    width = max(np.array(stops) - starts)
+    inside = np.arange(width) < (ends - starts)[:, None]
+    missing = np.broadcast_to(inside[:, :, None], (*inside.shape, sequence.values.shape[1]))
+    return _cut(
+        net,
+        sequence,
+        starts,
+        np.array(stops),
+        missing,
+        most_gaps=1,
+        longest_gap=int(max(ends - starts)),
+    )
+
+
+def _cut(
+    net: Net,
+    sequence: Sequence,
+    starts: Int[np.ndarray, " B"],
+    stops: Int[np.ndarray, " B"],
+    missing: Bool[np.ndarray, "B width D"],
+    most_gaps: int,
+    longest_gap: int,
+) -> Window:
+    # NumPy pads everything to its bucket here, so that JAX never meets a shape of its own.
+    length, width = bucket(len(sequence)), bucket(missing.shape[1])
+    values = net.frame.check(sequence.values, sequence.missing)
+    rows = starts[:, None] + np.arange(width)
+    valid = rows < stops[:, None]
+    left, right = _edges(
+        net,
+        _pad(values, length),
+        _pad(sequence.missing, length),
+        np.arange(length) < len(sequence),
+        starts,
+        stops,
+    )
+    return Window(
+        values=jnp.asarray(values[np.minimum(rows, len(sequence) - 1)]),
+        missing=jnp.asarray(_pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
+        valid=jnp.asarray(valid),
+        left=left,
+        right=right,
+        most_gaps=most_gaps,
+        longest_gap=longest_gap,
+    )
+
+
+def _pad(array: Shaped[np.ndarray, "T ..."], length: int) -> Shaped[np.ndarray, "length ..."]:
+    return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))
+
+
+@eqx.filter_jit
+def _edges(
+    net: Net,
+    values: Shaped[Array, "T D"],
+    unknown: Bool[Array, "T D"],
+    valid: Bool[Array, " T"],
+    starts: Int[Array, " B"],
+    stops: Int[Array, " B"],
+) -> tuple[State, State]:
+    states = net.states(net.inputs(values, unknown), valid)
+    left = jax.tree.map(lambda h: h[starts], states.forward)
+    right = jax.tree.map(lambda h: h[stops], states.backward)
+    return left, right
