@@ -5,7 +5,7 @@ from abc import abstractmethod
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.nets.rnn import Net
 from caesura.strategies.base import Estimate, Marginals, Strategy, log_mean, split_lanes
@@ -37,37 +37,55 @@ class Gibbs(Strategy):
     def draw(
         self, key: PRNGKeyArray, net: Net, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
-        cursor, _ = self._chain(key, net, window.repeat(samples), draw)
+        lanes = window.repeat(samples)
+        cursor = self._sweep_until(self._sweeps(lanes), key, net, lanes)
         return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
 
     @eqx.filter_jit
     def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
-        _, log_probs = self._chain(key, net, window.repeat(self.chains), force)
+        log_probs = self._note_last_sweep(key, net, window.repeat(self.chains), force)
         return log_mean(split_lanes(jnp.sum(log_probs, axis=1), self.chains))
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        _, noted = self._chain(key, net, window.repeat(self.chains), draw_and_note)
+        noted = self._note_last_sweep(key, net, window.repeat(self.chains), draw_and_note)
         return Marginals(*(log_mean(split_lanes(n, self.chains)) for n in noted))
 
-    def _chain(
-        self, key: PRNGKeyArray, net: Net, window: Window, last: Visit
-    ) -> tuple[Cursor, Array]:
-        """One chain a lane; its visits draw, and those of the last sweep do what `last` does."""
-        key_start, key_sweeps = jax.random.split(key)
-        conditional = self.conditional(net, window)
+    def _sweeps(self, lanes: Window) -> Int[Array, ""]:
+        """M steps are M/g sweeps over the g missing steps; at least one."""
+        missing = jnp.max(jnp.sum(lanes.missing_steps, axis=1))
+        return jnp.maximum(-(-self.steps // missing), 1)
 
-        def sweep(i: Int[Array, ""], cursor: Cursor, visit: Visit) -> tuple[Cursor, Array]:
-            key_order, key_visits = jax.random.split(jax.random.fold_in(key_sweeps, i))
-            # There and back again: with several gaps, the next sweep begins where this one ends.
-            order = random_order(key_order, window, rightward=i % 2 == 0)
-            return walk(key_visits, net, conditional, cursor, window, order, visit)
+    def _sweep_until(
+        self, sweeps: Int[Array, ""], key: PRNGKeyArray, net: Net, lanes: Window
+    ) -> Cursor:
+        """One chain a lane, from a random start."""
+        keys = jax.random.split(jax.random.fold_in(key, -1), lanes.valid.shape)
+        start = jnp.where(lanes.missing, jax.vmap(jax.vmap(net.frame.start))(keys), lanes.values)
+        cursor = enter(net, lanes, start, jnp.zeros_like(lanes.missing))
+        return jax.lax.fori_loop(
+            0, sweeps, lambda i, cursor: self._sweep(i, key, net, lanes, cursor, draw)[0], cursor
+        )
 
-        keys = jax.random.split(key_start, window.valid.shape)
-        start = jnp.where(window.missing, jax.vmap(jax.vmap(net.frame.start))(keys), window.values)
-        cursor = enter(net, window, start, jnp.zeros_like(window.missing))
-        # M steps are M/g sweeps over the g missing steps.
-        missing = jnp.max(jnp.sum(window.missing_steps, axis=1))
-        sweeps = jnp.maximum(-(-self.steps // missing), 1)
-        cursor = jax.lax.fori_loop(0, sweeps - 1, lambda i, c: sweep(i, c, draw)[0], cursor)
-        return sweep(sweeps - 1, cursor, last)
+    def _note_last_sweep(
+        self, key: PRNGKeyArray, net: Net, lanes: Window, visit: Visit
+    ) -> PyTree[Array]:
+        last = self._sweeps(lanes) - 1
+        cursor = self._sweep_until(last, key, net, lanes)
+        return self._sweep(last, key, net, lanes, cursor, visit)[1]
+
+    def _sweep(
+        self,
+        i: Int[Array, ""],
+        key: PRNGKeyArray,
+        net: Net,
+        lanes: Window,
+        cursor: Cursor,
+        visit: Visit,
+    ) -> tuple[Cursor, PyTree[Array]]:
+        """Visit every missing step once, in a new random order."""
+        key_order, key_visits = jax.random.split(jax.random.fold_in(key, i))
+        # There and back again: with several gaps, a sweep begins where the one before it ended.
+        order = random_order(key_order, lanes, rightward=i % 2 == 0)
+        conditional = self.conditional(net, lanes)
+        return walk(key_visits, net, conditional, cursor, lanes, order, visit)

@@ -182,9 +182,11 @@ def average_over_orders(net: Net, gap: Gap) -> Float[Array, ""]:
     bits = 1 << np.arange(g)
     sets = np.arange(2**g)
     sizes = ((sets[:, None] & bits) > 0).sum(axis=1)
-    log_w = jnp.zeros(2**g)
-    for size in reversed(range(g)):
-        S = sets[sizes == size]
-        log_sum = jax.nn.logsumexp(log_p[S] + log_w[S[:, None] | bits], axis=1)
-        log_w = log_w.at[S].set(log_sum - jnp.log(g - size))
+
+    def sets_of_size(i: Int[Array, ""], log_w: Float[Array, " 2**g"]) -> Float[Array, " 2**g"]:
+        left = i + 1  # steps that are not filled yet
+        log_sum = jax.nn.logsumexp(log_p + log_w[sets[:, None] | bits], axis=1)
+        return jnp.where(sizes == g - left, log_sum - jnp.log(left), log_w)
+
+    log_w = jax.lax.fori_loop(0, g, sets_of_size, jnp.zeros(2**g))
     return log_w[jnp.sum(jnp.where(gap.real, 0, bits))]  # padding counts as filled from the start

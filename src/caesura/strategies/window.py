@@ -62,7 +62,7 @@ def around_missing(net: Net, sequence: Sequence, stop: int) -> Window:
         np.array([stop]),
         sequence.missing[None, gaps[0].start : stop],
         most_gaps=bucket(len(gaps)),
-        longest_gap=max(gap.stop - gap.start for gap in gaps),
+        longest_gap=bucket(max(gap.stop - gap.start for gap in gaps)),
     )
 
 
