@@ -20,8 +20,7 @@ class Gap(NamedTuple):
 class Sequence:
     """T frames of D values each; `missing` is True where a value is unknown, to be filled.
 
-    A step is missing when any value of its frame is; the paper's gaps are runs of steps whose frames
-    are missing whole.
+    A step is missing when any value of its frame is; in the paper's gaps, whole frames are.
     """
 
     values: Shaped[np.ndarray, "T D"]
@@ -48,7 +47,7 @@ class Sequence:
     @property
     def missing_steps(self) -> Bool[np.ndarray, " T"]:
         """Which steps have something to fill."""
-        return self.missing.any(axis=1)
+        return np.any(self.missing, axis=1)
 
     @property
     def gaps(self) -> list[Gap]:

@@ -35,9 +35,7 @@ class Cell(eqx.Module):
     b_h: Float[Array, " Bc"]
     gate: Float[Array, " Bc"] | None
 
-    def __init__(
-        self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool
-    ):
+    def __init__(self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool):
         key_x, *keys_h = jax.random.split(key, 1 + self.blocks)
         d_out = self.blocks * size
         s = 1.0 if from_frame else (6 / (inputs + size)) ** 0.5
@@ -91,9 +89,7 @@ class GRU(Cell):
 
     b_n: Float[Array, " c"]
 
-    def __init__(
-        self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool
-    ):
+    def __init__(self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool):
         super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
         self.b_n = jnp.zeros(size)
 
@@ -114,13 +110,11 @@ class LSTMState(NamedTuple):
 
 
 class LSTM(Cell):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997), with a forget gate that starts open."""
+    """Long short-term memory (Hochreiter & Schmidhuber 1997), its forget gate open at first."""
 
     blocks: ClassVar[int] = 4
 
-    def __init__(
-        self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool
-    ):
+    def __init__(self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool):
         super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
         self.b_h = self.b_h.at[size : 2 * size].set(1.0)
 

@@ -30,9 +30,7 @@ class Frame(eqx.Module):
         """N, the length of the vector that `encode` makes."""
 
     @abstractmethod
-    def encode(
-        self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]
-    ) -> Float[Array, " N"]:
+    def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
         """x_t, the net's input; an unknown value is all zeros."""
 
     @abstractmethod
@@ -43,7 +41,7 @@ class Frame(eqx.Module):
     def check(
         self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
     ) -> Shaped[np.ndarray, "T D"]:
-        """The values as the net takes them, zero where missing; or one sentence on what is wrong."""
+        """The values as the net takes them, zero where missing; a wrong one is an error."""
 
 
 class Discrete(Frame):
@@ -118,3 +116,6 @@ class Binary(Discrete):
 
     def start(self, key: PRNGKeyArray) -> Int[Array, " D"]:
         return jnp.zeros(self.switches, jnp.int32)
+
+
+FRAMES: dict[str, type[Categorical] | type[Binary]] = {"categorical": Categorical, "binary": Binary}

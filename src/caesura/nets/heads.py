@@ -6,12 +6,14 @@ frame fit the same three verbs as those below, whose components are independent 
 """
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
+from caesura.errors import CaesuraError, lookup
 from caesura.nets.cells import glorot
 from caesura.nets.frames import Binary, Categorical, Frame
 
@@ -68,6 +70,8 @@ class Independent(Head):
 class Softmax(Independent):
     """One of K symbols."""
 
+    frames: ClassVar[type[Frame]] = Categorical
+
     frame: Categorical
     W_y: Float[Array, "K C"]
     b_y: Float[Array, " K"]
@@ -86,6 +90,8 @@ class Softmax(Independent):
 
 class Bernoulli(Independent):
     """D switches, independent of each other given the context."""
+
+    frames: ClassVar[type[Frame]] = Binary
 
     frame: Binary
     W_y: Float[Array, "D C"]
@@ -116,3 +122,14 @@ class Constant(Independent):
 
 
 HEADS: dict[str, type[Softmax] | type[Bernoulli]] = {"softmax": Softmax, "bernoulli": Bernoulli}
+
+
+def make_head(name: str, key: PRNGKeyArray, frame: Frame, context: int) -> Head:
+    """A new head of that name, if it suits the frame."""
+    head = lookup(HEADS, name, "head")
+    if not isinstance(frame, head.frames):
+        raise CaesuraError(
+            f"The head '{name}' is for {head.frames.__name__.lower()} frames, "
+            f"not for {type(frame).__name__.lower()} ones."
+        )
+    return head(key, frame, context)  # type: ignore[arg-type]  # checked the line above

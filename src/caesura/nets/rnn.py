@@ -1,7 +1,7 @@
 """The forward and the bidirectional RNN (Eqs. 1–5), and the one-gram as a net without recurrence.
 
-All three are one class: a net has a stack of cells for each direction, and a stack may be empty. The
-two directions meet only at the head, so that what is predicted at t never saw x_t.
+All three are one class: a net has a stack of cells for each direction, and a stack may be empty.
+The two directions meet only at the head, so that what is predicted at t never saw x_t.
 """
 
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Frame
-from caesura.nets.heads import HEADS, Constant, Head
+from caesura.nets.heads import Constant, Head, make_head
 
 MissingInput = Literal["none", "added", "gating"]
 
@@ -40,7 +40,14 @@ class Stack(eqx.Module):
     cells: tuple[Cell, ...]
 
     def __init__(
-        self, key: PRNGKeyArray, cell: type[Cell], inputs: int, size: int, layers: int, *, gated: bool
+        self,
+        key: PRNGKeyArray,
+        cell: type[Cell],
+        inputs: int,
+        size: int,
+        layers: int,
+        *,
+        gated: bool,
     ):
         self.cells = tuple(
             cell(k, size if i else inputs, size, from_frame=i == 0, gated=gated)
@@ -146,14 +153,13 @@ def bidirectional(
 ) -> Net:
     """The BRNN of Eqs. (3)–(5): y_t from h^f_{t−1} and h^b_{t+1}."""
     make_cell = lookup(CELLS, cell, "cell")
-    make_head = lookup(HEADS, head, "head")
     key_f, key_b, key_y = jax.random.split(key, 3)
     inputs = frame.inputs + (missing_input == "added")
     gated = missing_input == "gating"
     return Net(
         Stack(key_f, make_cell, inputs, hidden, layers, gated=gated),
         Stack(key_b, make_cell, inputs, hidden, layers, gated=gated),
-        make_head(key_y, frame, 2 * hidden),
+        make_head(head, key_y, frame, 2 * hidden),
         missing_input,
     )
 
@@ -167,12 +173,11 @@ def unidirectional(
     cell: str = "tanh",
     layers: int = 1,
 ) -> Net:
-    """The forward RNN of Eqs. (1) and (2), whose target x_{t+1} is written here as y_t from h_{t−1}."""
+    """The forward RNN of Eqs. (1) and (2), its index moved: x_t is predicted from h_{t−1}."""
     make_cell = lookup(CELLS, cell, "cell")
-    make_head = lookup(HEADS, head, "head")
     key_f, key_y = jax.random.split(key)
     stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False)
-    return Net(stack, _no_layers(), make_head(key_y, frame, hidden), "none")
+    return Net(stack, _no_layers(), make_head(head, key_y, frame, hidden), "none")
 
 
 def onegram(frame: Frame, values: Int[Array, "T D"]) -> Net:

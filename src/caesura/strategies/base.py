@@ -15,7 +15,7 @@ NetName = Literal["bidirectional", "forward", "onegram"]
 
 
 class Estimate(NamedTuple):
-    """Log-probabilities in nats, with their standard errors; these are zero where nothing is random."""
+    """Log-probabilities in nats, and their standard errors: zero where nothing is random."""
 
     log_prob: Float[Array, "*shape"]
     standard_error: Float[Array, "*shape"]
@@ -65,7 +65,7 @@ def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
 
 
 def log_mean(log_probs: Float[Array, "n *shape"]) -> Estimate:
-    """The log of the mean of n probabilities; the error by the delta method, unknown (NaN) if n = 1."""
+    """The log of a mean of n probabilities; its error by the delta method, NaN if n = 1."""
     n = len(log_probs)
     top = jax.lax.stop_gradient(jnp.max(log_probs, axis=0))
     top = jnp.where(jnp.isfinite(top), top, 0.0)

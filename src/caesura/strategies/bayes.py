@@ -29,7 +29,7 @@ class Bayes(Gibbs):
     def check(self, net: Net) -> None:
         if not isinstance(net.frame, Categorical):
             raise CaesuraError(
-                "The strategy 'bayes' proposes every value of a frame, so frames must be categorical."
+                "The strategy 'bayes' proposes every value of a frame: it needs categorical frames."
             )
 
     def stop(self, missing_stop: int, length: int) -> int:

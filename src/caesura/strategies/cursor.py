@@ -2,8 +2,8 @@
 
 A cursor stands at a step t and keeps true the forward states up to t and the backward states behind
 it. Writing x_t spoils neither of them; going right renews the forward states passed on the way,
-going left the backward ones. So a visit costs the cell steps between two places, O(g) in a gap of g,
-and the length of the sequence does not matter. Many cursors, called lanes, go side by side.
+going left the backward ones. So a visit costs the cell steps between two places, O(g) in a gap of
+g, and the length of the sequence does not matter. Many cursors, called lanes, go side by side.
 """
 
 from collections.abc import Callable

@@ -60,7 +60,7 @@ class Gibbs(Strategy):
         self, sweeps: Int[Array, ""], key: PRNGKeyArray, net: Net, lanes: Window
     ) -> Cursor:
         """One chain a lane, from a random start."""
-        keys = jax.random.split(jax.random.fold_in(key, -1), lanes.valid.shape)
+        keys = jax.random.split(jax.random.fold_in(key, 0), lanes.valid.shape)
         start = jnp.where(lanes.missing, jax.vmap(jax.vmap(net.frame.start))(keys), lanes.values)
         cursor = enter(net, lanes, start, jnp.zeros_like(lanes.missing))
         return jax.lax.fori_loop(
@@ -84,7 +84,7 @@ class Gibbs(Strategy):
         visit: Visit,
     ) -> tuple[Cursor, PyTree[Array]]:
         """Visit every missing step once, in a new random order."""
-        key_order, key_visits = jax.random.split(jax.random.fold_in(key, i))
+        key_order, key_visits = jax.random.split(jax.random.fold_in(key, i + 1))
         # There and back again: with several gaps, a sweep begins where the one before it ended.
         order = random_order(key_order, lanes, rightward=i % 2 == 0)
         conditional = self.conditional(net, lanes)

@@ -39,9 +39,9 @@ from caesura.strategies.window import Window
 class NADE(Strategy):
     """The paper's second reading of a BRNN, Eq. (7), averaged over the orders of filling.
 
-    Several gaps are filled from left to right, each in any of its orders. A gap of at most
-    `exact_up_to` steps is scored by the exact average over its g! orders; as soon as a window holds a
-    longer one, its score is the mean over `orders` sampled ones.
+    Several gaps are filled from left to right, each in any of its g! orders. While no gap is longer
+    than `exact_up_to` steps, the score is the exact average over all of them; otherwise it is the
+    average over a number of sampled `orders`.
     """
 
     net: ClassVar[NetName] = "bidirectional"
@@ -75,9 +75,7 @@ class NADE(Strategy):
         return Marginals(exactly(values), exactly(given))
 
 
-def _fill(
-    key: PRNGKeyArray, net: Net, window: Window, visit: Visit
-) -> tuple[Cursor, PyTree]:
+def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:
     """Each lane fills its window once, in an order of its own."""
     key_order, key_visits = jax.random.split(key)
     cursor = enter(net, window, window.values, window.missing)
@@ -138,12 +136,12 @@ def _gaps(net: Net, window: Window) -> Gap:
 
 
 def average_over_orders(net: Net, gap: Gap) -> Float[Array, ""]:
-    """log of the mean of Eq. (7) over all g! orders, by a recursion over the 2^g sets of filled steps.
+    """log of the mean of Eq. (7) over all g! orders, by a recursion over sets of filled steps.
 
-    W(S) = mean over i not in S of p(x_i | S) W(S + i), and the answer is W of the empty set. A set is
-    a number whose bit k says that step k is filled. The forward state before step k depends on the
-    bits below k alone and the backward state behind it on those above, so 2^(g+1) cell steps serve
-    all sets.
+    W(S) = mean over i not in S of p(x_i | S) W(S + i), and the answer is W of the empty set. A set
+    is a number whose bit k says that step k is filled. The forward state before step k depends on
+    the bits below k alone and the backward state behind it on those above, so 2^(g+1) cell steps
+    serve all 2^g sets.
     """
     g = len(gap.real)
     tokens = net.inputs(gap.values, gap.missing)

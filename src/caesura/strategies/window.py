@@ -41,6 +41,10 @@ class Window(eqx.Module):
         """Every stretch `times` times, its copies next to each other."""
         return jax.tree.map(lambda a: jnp.repeat(a, times, axis=0), self)
 
+    def rows(self, first: int, count: int) -> "Window":
+        """`count` of the stretches."""
+        return jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, count), self)
+
     def with_values(self, values: Shaped[Array, "B W D"]) -> "Window":
         """The same stretches with other values."""
         return eqx.tree_at(lambda window: window.values, self, values)
@@ -97,19 +101,18 @@ def _cut(
 ) -> Window:
     # NumPy pads everything to its bucket here, so that JAX never meets a shape of its own.
     length, width = bucket(len(sequence)), bucket(missing.shape[1])
-    values = net.frame.check(sequence.values, sequence.missing)
     rows = starts[:, None] + np.arange(width)
     valid = rows < stops[:, None]
     left, right = _edges(
         net,
-        _pad(values, length),
-        _pad(sequence.missing, length),
-        np.arange(length) < len(sequence),
-        starts,
-        stops,
+        jnp.asarray(_pad(sequence.values, length)),
+        jnp.asarray(_pad(sequence.missing, length)),
+        jnp.asarray(np.arange(length) < len(sequence)),
+        jnp.asarray(starts),
+        jnp.asarray(stops),
     )
     return Window(
-        values=jnp.asarray(values[np.minimum(rows, len(sequence) - 1)]),
+        values=jnp.asarray(sequence.values[np.minimum(rows, len(sequence) - 1)]),
         missing=jnp.asarray(_pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
         valid=jnp.asarray(valid),
         left=left,

@@ -1,0 +1,82 @@
+"""Train a small model on George Washington's addresses to Congress, then fill gaps in a new one.
+
+It needs nothing but the text beside it (works of the United States government, in the public
+domain) and writes nothing. The model sees six addresses; the gaps are in the seventh.
+"""
+
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+
+import caesura
+from caesura.evaluate import evaluate
+from caesura.strategies import STRATEGIES
+
+ADDRESSES = (Path(__file__).parent / "washington.txt").read_text(encoding="utf-8").splitlines()
+DAMAGED = [
+    "Fellow-Citizens of the Sen___ and House of Represent______: In recurring to",
+    "to confirm by a new treaty with the Creeks their preexisting enga______s with the ______ "
+    "States, and to obtain their cons___ to the",
+    "the establishm___ of trading houses and milit___ posts within their bound____",
+    "that the virt__ and happi____ of the people may be preserv__, and that the Govern____ which",
+]
+
+
+def main() -> None:
+    print("Learning from six addresses (1790 to 1795), about 75 000 characters:", flush=True)
+    began = time.perf_counter()
+    filler = caesura.train(
+        ADDRESSES[:-1], kind="text", hidden=128, steps=500, batch=32, length=96, report=progress
+    )
+    print(f"  done in {time.perf_counter() - began:.0f} s\n")
+
+    unseen = ADDRESSES[-1]
+    print("Filling the seventh (1796), which it has not seen, by 'nade':")
+    for text in DAMAGED:
+        show(filler.fill(text, samples=20), text, truth_of(text, unseen))
+
+    print("\nNats to fill a gap of five characters there, by strategy (lower is better):")
+    sequence = filler.kind.read(unseen[:524]).values
+    for name in ("nade", "oneway", "onegram"):
+        strategy = STRATEGIES[name]()
+        result = evaluate(filler.nets[strategy.net], strategy, [sequence], gap=5)
+        print(f"  {name:8} {result.nll:5.2f} ± {result.standard_error:.2f}  ({result.gaps} gaps)")
+
+
+def progress(net: str, step: int, loss: float) -> None:
+    if step % 100 == 0:
+        print(f"  {net:14} update {step:4}  {loss:.2f} nats a character", flush=True)
+
+
+def truth_of(text: str, whole: str) -> str:
+    """The passage of the address that the damaged text comes from."""
+    start = whole.index(text[: text.index("_")])
+    return whole[start : start + len(text)]
+
+
+def show(fill: caesura.Fill, text: str, truth: str) -> None:
+    """The damaged text, and the three likeliest of the fills that were drawn."""
+    print(f"\n  {text}")
+    fills = dict(zip(fill.samples, fill.log_probs, strict=True))
+    for sample in sorted(fills, key=fills.__getitem__, reverse=True)[:3]:
+        words = ", ".join(
+            gap if gap == true else f"{gap} ({true})"
+            for gap, true in zip(gaps(text, sample), gaps(text, truth), strict=True)
+        )
+        print(f"    p = {np.exp(fills[sample]):8.2g}   {words}")
+    sure = [
+        f"{symbol} {chance:.0%}"
+        for symbol, chance in zip("".join(gaps(text, fill.best)), fill.confidence, strict=True)
+    ]
+    print(f"    how sure, character by character: {'  '.join(sure)}")
+
+
+def gaps(text: str, completed: str) -> list[str]:
+    """What stands in the gaps of `text` when it is completed."""
+    return [completed[gap.start() : gap.end()] for gap in re.finditer("_+", text)]
+
+
+if __name__ == "__main__":
+    main()

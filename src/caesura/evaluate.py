@@ -1,0 +1,75 @@
+"""How well a strategy knows what it cannot see: the NLL of gaps made in complete sequences."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from caesura.errors import CaesuraError
+from caesura.nets.rnn import Net
+from caesura.sequence import Gap, Sequence
+from caesura.strategies import Strategy, around_gaps
+from caesura.strategies.window import bucket
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Mean negative log-likelihoods in nats; the errors are over gaps."""
+
+    nll: float  # of a whole gap
+    standard_error: float
+    gaps: int
+    nll_by_position: Float[np.ndarray, " g"]  # of each step of a gap by itself
+
+
+def gaps_inside(length: int, gap: int, margin: int) -> list[Gap]:
+    """All gaps of a sequence that stay clear of its first and last `margin` steps."""
+    return [Gap(t, t + gap) for t in range(margin, length - margin - gap + 1)]
+
+
+def evaluate(
+    net: Net,
+    strategy: Strategy,
+    sequences: Iterable[Shaped[np.ndarray, "_ D"]],
+    *,
+    gap: int = 5,
+    margin: int = 10,
+    batch: int = 64,
+    seed: int = 0,
+) -> Evaluation:
+    """Score every gap of complete sequences by the paper's protocol, `batch` of them at a time.
+
+    The states around all gaps of a sequence come from one pass over it.
+    """
+    strategy.check(net)
+    joint, single = [], []
+    key = jax.random.key(seed)
+    for values in sequences:
+        nothing = np.zeros(values.shape, bool)
+        sequence = Sequence(net.frame.check(values, nothing), nothing)
+        gaps = gaps_inside(len(sequence), gap, margin)
+        if not gaps:
+            continue
+        # Repetitions fill up the last batch: few shapes, few compilations.
+        batches = bucket(-(-len(gaps) // batch))
+        padded = gaps + gaps[-1:] * (batches * batch - len(gaps))
+        stops = [strategy.stop(g.stop, len(sequence)) for g in padded]
+        windows = around_gaps(net, sequence, padded, stops)
+        for first in range(0, len(gaps), batch):
+            some = windows.rows(first, batch)
+            real = min(batch, len(gaps) - first)
+            key, key_joint, key_single = jax.random.split(key, 3)
+            score = strategy.log_prob(key_joint, net, some).log_prob
+            steps = strategy.marginals(key_single, net, some).steps.log_prob
+            joint.append(np.asarray(score)[:real])
+            single.append(np.asarray(steps)[:real, :gap])
+    if not joint:
+        raise CaesuraError(
+            f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
+        )
+    nll = -np.concatenate(joint)
+    error = float(nll.std(ddof=1) / len(nll) ** 0.5) if len(nll) > 1 else float("nan")
+    by_position = -np.concatenate(single).mean(axis=0)
+    return Evaluation(float(nll.mean()), error, len(nll), by_position)

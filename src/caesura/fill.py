@@ -1,0 +1,60 @@
+"""What a filler answers with."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+class LogProb(float):
+    """A log-probability in nats that knows its standard error, which is zero where it is exact."""
+
+    standard_error: float
+
+    def __new__(cls, log_prob: float, standard_error: float) -> "LogProb":
+        """A float with one more number."""
+        number = super().__new__(cls, log_prob)
+        number.standard_error = standard_error
+        return number
+
+    def __repr__(self) -> str:
+        error = f" ± {self.standard_error:.2g}" if self.standard_error else ""
+        return f"{float(self):.6g}{error}"
+
+
+@dataclass(frozen=True, eq=False)
+class Fill:
+    """Completed sequences in the user's own form, and how sure the model is of them."""
+
+    best: Any  # the most probable of the samples
+    samples: list[Any]
+    log_probs: Float[np.ndarray, " samples"]  # nats of all missing values together
+    standard_errors: Float[np.ndarray, " samples"]
+    places: Int[np.ndarray, "places 2"]  # step and component of each missing value
+    confidence: Float[np.ndarray, " places"]  # the probability of what `best` has there
+    strategy: str
+    seed: int
+
+    def to_json(self) -> str:
+        """Everything, as one JSON object."""
+        return json.dumps(asdict(self), default=lambda a: a.tolist(), ensure_ascii=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The distribution at each missing place by itself."""
+
+    places: Int[np.ndarray, "places 2"]  # step and component
+    symbols: list[Any]  # what the K columns stand for
+    log_probs: Float[np.ndarray, "places K"]
+    standard_errors: Float[np.ndarray, "places K"]
+
+    def top(self, n: int) -> list[list[tuple[Any, float]]]:
+        """The n likeliest symbols at each place, with their probabilities."""
+        order = np.argsort(-self.log_probs, axis=1)[:, :n]
+        return [
+            [(self.symbols[k], float(np.exp(row[k]))) for k in likeliest]
+            for row, likeliest in zip(self.log_probs, order, strict=True)
+        ]

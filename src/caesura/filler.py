@@ -1,0 +1,186 @@
+"""A trained model, ready to use: a kind of data, the nets, and a strategy."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, PRNGKeyArray, Shaped
+
+from caesura.errors import CaesuraError, lookup
+from caesura.fill import Fill, LogProb, Marginals
+from caesura.kinds import Text
+from caesura.nets.rnn import Net
+from caesura.sequence import Sequence
+from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
+from caesura.strategies.base import NetName
+
+Missing = slice | list[int] | Bool[np.ndarray, "..."]  # steps, or a mask over steps or values
+
+
+class Method(NamedTuple):
+    """A strategy with the net it works on."""
+
+    name: str
+    strategy: Strategy
+    net: Net
+
+    def window(self, sequence: Sequence) -> Window:
+        """The stretch of the sequence that the strategy needs to see."""
+        stop = self.strategy.stop(sequence.gaps[-1].stop, len(sequence))
+        return around_missing(self.net, sequence, stop)
+
+
+@dataclass(frozen=True, eq=False)
+class Filler:
+    """Fills gaps, and gives the probability of what could stand in them."""
+
+    kind: Text
+    nets: dict[NetName, Net]
+    strategy: str  # the one that serves where none is asked for
+
+    def fill(
+        self,
+        data: Any,
+        *,
+        missing: Missing | None = None,
+        samples: int = 1,
+        strategy: str | Strategy | None = None,
+        seed: int = 0,
+    ) -> Fill:
+        """Complete the sequence `samples` times; what is observed comes back untouched."""
+        if samples < 1:
+            raise CaesuraError(f"The number of samples must be at least 1, not {samples}.")
+        method = self._method(strategy)
+        sequence = self._read(data, missing)
+        key_draw, key_score, key_marginals = jax.random.split(jax.random.key(seed), 3)
+        values, scores = _draw(key_draw, key_score, method, sequence, samples)
+        marginals = self._marginals(key_marginals, method, sequence)
+        best = int(np.argmax(scores.log_prob))
+        chosen = values[best][sequence.missing]
+        completed = [self.kind.write(data, sequence.missing, v) for v in values]
+        return Fill(
+            best=completed[best],
+            samples=completed,
+            log_probs=scores.log_prob,
+            standard_errors=scores.standard_error,
+            places=marginals.places,
+            confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
+            strategy=method.name,
+            seed=seed,
+        )
+
+    def log_prob(
+        self,
+        data: Any,
+        *,
+        missing: Missing,
+        strategy: str | Strategy | None = None,
+        seed: int = 0,
+    ) -> LogProb:
+        """Nats of the values that complete `data` has at the missing places, given the rest."""
+        method = self._method(strategy)
+        complete = self._read(data, None)
+        if complete.gaps:
+            raise CaesuraError(
+                "A probability is asked of complete data, but some of it is missing."
+            )
+        sequence = Sequence(complete.values, _mask(missing, complete))
+        if not sequence.gaps:
+            return LogProb(0.0, 0.0)
+        score = method.strategy.log_prob(jax.random.key(seed), method.net, method.window(sequence))
+        return LogProb(float(score.log_prob[0]), float(score.standard_error[0]))
+
+    def marginals(
+        self,
+        data: Any,
+        *,
+        missing: Missing | None = None,
+        strategy: str | Strategy | None = None,
+        seed: int = 0,
+    ) -> Marginals:
+        """The distribution at each missing place."""
+        method = self._method(strategy)
+        return self._marginals(jax.random.key(seed), method, self._read(data, missing))
+
+    def _marginals(self, key: PRNGKeyArray, method: Method, sequence: Sequence) -> Marginals:
+        places, symbols = np.argwhere(sequence.missing), self.kind.symbols()
+        if not sequence.gaps:
+            nothing = np.zeros((0, len(symbols)))
+            return Marginals(places, symbols, nothing, nothing)
+        values, _ = method.strategy.marginals(key, method.net, method.window(sequence))
+        rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
+        return Marginals(places, symbols, *(np.asarray(a)[rows] for a in values))
+
+    def _method(self, strategy: str | Strategy | None) -> Method:
+        if not isinstance(strategy, Strategy):
+            strategy = lookup(STRATEGIES, strategy or self.strategy, "strategy")()
+        name = type(strategy).__name__.lower()
+        if strategy.net not in self.nets:
+            raise CaesuraError(
+                f"The strategy '{name}' needs a {strategy.net} net, which this model lacks."
+            )
+        strategy.check(self.nets[strategy.net])
+        return Method(name, strategy, self.nets[strategy.net])
+
+    def _read(self, data: Any, missing: Missing | None) -> Sequence:
+        sequence = self.kind.read(data)
+        mask = sequence.missing
+        if missing is not None:
+            mask = mask | _mask(missing, sequence)
+        frame = next(iter(self.nets.values())).frame
+        return Sequence(frame.check(sequence.values, mask), mask)
+
+
+class Scores(NamedTuple):
+    """Log-probabilities of samples, and their standard errors."""
+
+    log_prob: Float[np.ndarray, " S"]
+    standard_error: Float[np.ndarray, " S"]
+
+
+def _draw(
+    key_draw: PRNGKeyArray,
+    key_score: PRNGKeyArray,
+    method: Method,
+    sequence: Sequence,
+    samples: int,
+) -> tuple[Shaped[np.ndarray, "S T D"], Scores]:
+    """Completed values; the observed ones are written last, so that nothing can move them."""
+    completed = np.repeat(sequence.values[None], samples, axis=0)
+    if not sequence.gaps:
+        return completed, Scores(np.zeros(samples), np.zeros(samples))
+    window = method.window(sequence)
+    drawn = method.strategy.draw(key_draw, method.net, window, samples)[0]
+    scores = method.strategy.log_prob(
+        key_score, method.net, window.repeat(samples).with_values(drawn)
+    )
+    start, stop = sequence.gaps[0].start, sequence.gaps[-1].stop
+    completed[:, start:stop] = np.asarray(drawn)[:, : stop - start]
+    completed = np.where(sequence.missing, completed, sequence.values)
+    return completed, Scores(*(np.asarray(a) for a in scores))
+
+
+def _mask(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
+    """`missing` in any of its forms, as a mask over values."""
+    steps = np.zeros(len(sequence), bool)
+    if isinstance(missing, slice):
+        steps[missing] = True
+    elif (given := np.asarray(missing)).dtype == bool:
+        if given.shape == sequence.values.shape:
+            return given
+        if given.shape != steps.shape:
+            raise CaesuraError(
+                f"`missing` has the shape {list(given.shape)}, but the sequence has "
+                f"{len(sequence)} steps."
+            )
+        steps = given
+    elif given.size:
+        if given.dtype.kind not in "iu" or given.ndim != 1:
+            raise CaesuraError(
+                "`missing` is a slice, a list of steps, or a mask of True and False."
+            )
+        if given.min() < 0 or given.max() >= len(sequence):
+            raise CaesuraError(f"`missing` names a step outside 0 to {len(sequence) - 1}.")
+        steps[given] = True
+    return np.repeat(steps[:, None], sequence.values.shape[1], axis=1)

@@ -1,0 +1,66 @@
+"""From data to a filler: learn the kind's alphabet, then the nets."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from caesura.errors import CaesuraError, lookup
+from caesura.filler import Filler
+from caesura.kinds import KINDS
+from caesura.nets.frames import FRAMES
+from caesura.nets.rnn import bidirectional, onegram, unidirectional
+from caesura.training import missingness
+from caesura.training.loop import Schedule, fit
+
+
+def train(
+    data: Iterable[Any],
+    *,
+    kind: str,
+    seed: int = 0,
+    cell: str = "gru",
+    hidden: int = 128,
+    layers: int = 1,
+    gap: int = 5,
+    report: Callable[[str, int, float], None] = lambda net, step, loss: None,
+    **schedule: float,
+) -> Filler:
+    """A filler with a bidirectional, a forward and a one-gram net, so that any strategy can serve.
+
+    In training the bidirectional net meets gaps of up to `gap` steps, one in every 5 × `gap`.
+    `schedule` holds the fields of `Schedule`: how long and how fast to learn.
+    """
+    for name in schedule:
+        lookup(Schedule.__annotations__, name, "training option")
+    pace = Schedule(**({"steps": 1000} | schedule))  # type: ignore[arg-type]
+    items = list(data)
+    learnt = lookup(KINDS, kind, "kind").learn(items)
+    pieces = []
+    for number, item in enumerate(items):
+        sequence = learnt.read(item)
+        if sequence.missing.any():
+            raise CaesuraError(f"Item {number} of the training data has missing values.")
+        pieces.append(sequence.values.astype(np.int32))
+    frame = FRAMES[learnt.frame](learnt.size)
+    shape: dict[str, Any] = {"head": learnt.head, "cell": cell, "hidden": hidden, "layers": layers}
+    key_f, key_b, key_fit = jax.random.split(jax.random.key(seed), 3)
+    both = bidirectional(key_b, frame, **shape)
+    forward = unidirectional(key_f, frame, **shape)
+    hide = partial(missingness.gaps, gap=gap, every=5 * gap)
+    return Filler(
+        learnt,
+        {
+            "bidirectional": fit(
+                key_fit, both, pieces, hide, pace, partial(report, "bidirectional")
+            ),
+            "forward": fit(
+                key_fit, forward, pieces, missingness.nothing, pace, partial(report, "forward")
+            ),
+            "onegram": onegram(frame, jnp.asarray(np.concatenate(pieces))),
+        },
+        strategy="nade",
+    )
