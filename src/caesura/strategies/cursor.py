@@ -92,10 +92,10 @@ def move(net: Net, cursor: Cursor, to: Int[Array, " L"]) -> Cursor:
     far_right = jnp.max(to - cursor.at)
     far_left = jnp.max(cursor.at - to)
 
-    def right(_: int, cursor: Cursor) -> Cursor:
+    def right(_: Array, cursor: Cursor) -> Cursor:
         return jax.vmap(partial(_step_right, net))(cursor, to)
 
-    def left(_: int, cursor: Cursor) -> Cursor:
+    def left(_: Array, cursor: Cursor) -> Cursor:
         return jax.vmap(partial(_step_left, net))(cursor, to)
 
     return jax.lax.fori_loop(0, far_left, left, jax.lax.fori_loop(0, far_right, right, cursor))

@@ -33,7 +33,7 @@ from caesura.strategies.cursor import (
     random_order,
     walk,
 )
-from caesura.strategies.window import Window
+from caesura.strategies.window import Window, bucket
 
 
 class NADE(Strategy):
@@ -62,12 +62,12 @@ class NADE(Strategy):
         cursor, _ = _fill(key, net, window.repeat(samples), draw)
         return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
 
-    @eqx.filter_jit
     def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
-        if window.longest_gap <= self.exact_up_to:
-            return exactly(jax.vmap(lambda w: _exact_log_prob(net, w))(window))
-        _, log_probs = _fill(key, net, window.repeat(self.orders), force)
-        return log_mean(split_lanes(jnp.sum(log_probs, axis=1), self.orders))
+        # The shapes of the exact score depend on the gaps, so they are counted before it is traced.
+        gaps, longest = _count_gaps(np.asarray(window.missing_steps))
+        if longest <= self.exact_up_to:
+            return _exact_log_prob(net, window, bucket(gaps), _round_up(longest))
+        return _sampled_log_prob(key, net, window, self.orders)
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
@@ -94,10 +94,33 @@ def _all_missing(net: Net, window: Window) -> Noted:
     return jax.vmap(lambda step: note(net.head, step))(steps)
 
 
-def _exact_log_prob(net: Net, window: Window) -> Float[Array, ""]:
-    """One window: the chain rule over its gaps, and in each of them the average over orders."""
-    gaps = _gaps(net, window)
-    return jnp.sum(jax.vmap(lambda gap: average_over_orders(net, gap))(gaps))
+@eqx.filter_jit
+def _sampled_log_prob(key: PRNGKeyArray, net: Net, window: Window, orders: int) -> Estimate:
+    _, log_probs = _fill(key, net, window.repeat(orders), force)
+    return log_mean(split_lanes(jnp.sum(log_probs, axis=1), orders))
+
+
+def _count_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> tuple[int, int]:
+    """The most gaps in a window, and the greatest length of one."""
+    edges = np.diff(missing_steps.astype(np.int8), axis=1, prepend=0, append=0)
+    lengths = np.nonzero(edges == -1)[1] - np.nonzero(edges == 1)[1]
+    return int((edges == 1).sum(axis=1).max()), int(lengths.max())
+
+
+def _round_up(longest: int) -> int:
+    """Few lengths, so few compilations; but each step more doubles the work."""
+    return longest if longest <= 6 else longest + longest % 2
+
+
+@eqx.filter_jit
+def _exact_log_prob(net: Net, window: Window, gaps: int, longest: int) -> Estimate:
+    """The chain rule over the gaps of a window, and in each of them the average over orders."""
+
+    def log_prob(window: Window) -> Float[Array, ""]:
+        every_gap = _gaps(net, window, gaps, longest)
+        return jnp.sum(jax.vmap(lambda gap: average_over_orders(net, gap))(every_gap))
+
+    return exactly(jax.vmap(log_prob)(window))
 
 
 class Gap(eqx.Module):
@@ -110,7 +133,7 @@ class Gap(eqx.Module):
     right: State
 
 
-def _gaps(net: Net, window: Window) -> Gap:
+def _gaps(net: Net, window: Window, gaps: int, longest: int) -> Gap:
     """The gaps of one window, each as `nade` meets it: given values before it, tokens behind it."""
     nothing = jnp.zeros_like(window.missing)
     filled = net.inputs(window.values, nothing)
@@ -119,10 +142,10 @@ def _gaps(net: Net, window: Window) -> Gap:
     backward = net.backward.run(window.right, tokens, window.valid, reverse=True)
     missing = window.missing_steps
     begins = missing & ~jnp.pad(missing, (1, 0))[:-1]
-    starts = jnp.nonzero(begins, size=window.most_gaps, fill_value=len(missing))[0]
+    starts = jnp.nonzero(begins, size=gaps, fill_value=len(missing))[0]
 
     def gap(start: Int[Array, ""]) -> Gap:
-        rows = start + jnp.arange(window.longest_gap)
+        rows = start + jnp.arange(longest)
         real = jnp.cumprod(missing.at[rows].get(mode="fill", fill_value=False)).astype(bool)
         return Gap(
             window.values.at[rows].get(mode="clip"),
@@ -170,7 +193,7 @@ def average_over_orders(net: Net, gap: Gap) -> Float[Array, ""]:
     def log_prob(before: State, behind: State, k: int) -> Float[Array, ""]:
         return net.head.log_prob(net.context(before, behind), gap.values[k], gap.missing[k])
 
-    def log_probs_of_step(k: int) -> Float[Array, " 2**g"]:
+    def log_probs_of_step(k: int) -> Float[Array, " sets"]:
         """log p(x_k | S) for all sets S; minus infinity where S holds k."""
         lower = jax.vmap(log_prob, in_axes=(0, None, None))
         table = jax.vmap(lower, in_axes=(None, 0, None))(before[k], behind[k], k)  # [above, below]
@@ -181,7 +204,7 @@ def average_over_orders(net: Net, gap: Gap) -> Float[Array, ""]:
     sets = np.arange(2**g)
     sizes = ((sets[:, None] & bits) > 0).sum(axis=1)
 
-    def sets_of_size(i: Int[Array, ""], log_w: Float[Array, " 2**g"]) -> Float[Array, " 2**g"]:
+    def sets_of_size(i: Int[Array, ""], log_w: Float[Array, " sets"]) -> Float[Array, " sets"]:
         left = i + 1  # steps that are not filled yet
         log_sum = jax.nn.logsumexp(log_p + log_w[sets[:, None] | bits], axis=1)
         return jnp.where(sizes == g - left, log_sum - jnp.log(left), log_w)

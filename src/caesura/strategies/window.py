@@ -18,10 +18,10 @@ from caesura.sequence import Gap, Sequence
 
 
 class Window(eqx.Module):
-    """B stretches of W steps, side by side; a shorter one is padded on the right.
+    """B stretches of W steps, side by side, each from its first missing step on.
 
-    Each begins with its first missing step. Two counts stand outside the arrays, because the shapes
-    of the exact `nade` score depend on them.
+    A shorter one is padded on the right. Where values are missing, the window may hold any: they
+    are what a strategy is asked about when it gives probabilities.
     """
 
     values: Shaped[Array, "B W D"]
@@ -29,11 +29,9 @@ class Window(eqx.Module):
     valid: Bool[Array, "B W"]
     left: PyTree[Float[Array, "B ..."]]  # the forward state before the first step
     right: PyTree[Float[Array, "B ..."]]  # the backward state behind the last one
-    most_gaps: int = eqx.field(static=True)
-    longest_gap: int = eqx.field(static=True)
 
     @property
-    def missing_steps(self) -> Bool[Array, "B W"]:
+    def missing_steps(self) -> Bool[Array, "*B W"]:
         """Which steps have something to fill."""
         return jnp.any(self.missing, axis=-1)
 
@@ -58,16 +56,9 @@ def bucket(n: int) -> int:
 
 def around_missing(net: Net, sequence: Sequence, stop: int) -> Window:
     """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
-    gaps = sequence.gaps
-    return _cut(
-        net,
-        sequence,
-        np.array([gaps[0].start]),
-        np.array([stop]),
-        sequence.missing[None, gaps[0].start : stop],
-        most_gaps=bucket(len(gaps)),
-        longest_gap=bucket(max(gap.stop - gap.start for gap in gaps)),
-    )
+    start = sequence.gaps[0].start
+    missing = sequence.missing[None, start:stop]
+    return _cut(net, sequence, np.array([start]), np.array([stop]), missing)
 
 
 def around_gaps(net: Net, sequence: Sequence, gaps: List[Gap], stops: List[int]) -> Window:
@@ -79,15 +70,7 @@ def around_gaps(net: Net, sequence: Sequence, gaps: List[Gap], stops: List[int])
     width = max(np.array(stops) - starts)
     inside = np.arange(width) < (ends - starts)[:, None]
     missing = np.broadcast_to(inside[:, :, None], (*inside.shape, sequence.values.shape[1]))
-    return _cut(
-        net,
-        sequence,
-        starts,
-        np.array(stops),
-        missing,
-        most_gaps=1,
-        longest_gap=int(max(ends - starts)),
-    )
+    return _cut(net, sequence, starts, np.array(stops), missing)
 
 
 def _cut(
@@ -96,8 +79,6 @@ def _cut(
     starts: Int[np.ndarray, " B"],
     stops: Int[np.ndarray, " B"],
     missing: Bool[np.ndarray, "B width D"],
-    most_gaps: int,
-    longest_gap: int,
 ) -> Window:
     # NumPy pads everything to its bucket here, so that JAX never meets a shape of its own.
     length, width = bucket(len(sequence)), bucket(missing.shape[1])
@@ -117,8 +98,6 @@ def _cut(
         valid=jnp.asarray(valid),
         left=left,
         right=right,
-        most_gaps=most_gaps,
-        longest_gap=longest_gap,
     )
 
 

@@ -1,0 +1,25 @@
+"""Small nets and sequences that several tests share."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from caesura.nets.frames import Binary, Categorical, Frame
+from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
+
+FRAME_OF_HEAD: dict[str, Frame] = {"softmax": Categorical(4), "bernoulli": Binary(3)}
+
+
+def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    return draw.integers(0, frame.values, (length, frame.components)).astype(np.int32)
+
+
+def make_net(name: str, head: str, cell: str = "tanh", layers: int = 1, hidden: int = 4) -> Net:
+    """One of a filler's nets, with random weights."""
+    frame = FRAME_OF_HEAD[head]
+    shape = {"head": head, "cell": cell, "layers": layers, "hidden": hidden}
+    if name == "onegram":
+        return onegram(frame, jnp.asarray(random_values(frame, 20)))
+    make = bidirectional if name == "bidirectional" else unidirectional
+    return make(jax.random.key(7), frame, **shape)

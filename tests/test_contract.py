@@ -1,0 +1,149 @@
+"""What every strategy, cell and head must do, on every kind of gap."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from caesura.errors import CaesuraError
+from caesura.nets.cells import CELLS
+from caesura.nets.heads import HEADS
+from caesura.nets.rnn import Net
+from caesura.sequence import Sequence
+from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
+from small_nets import FRAME_OF_HEAD, make_net, random_values
+
+LENGTH = 60
+OPTIONS = {"gsn": {"steps": 60, "chains": 3}, "bayes": {"steps": 60, "chains": 3}}
+OPTIONS |= {"nade": {"orders": 3}, "oneway": {"chains": 3}, "onegram": {}}
+EXACT = {"onegram", "oneway"}  # whatever the gap
+
+
+def missing_steps(*gaps: tuple[int, int]) -> np.ndarray:
+    missing = np.zeros(LENGTH, bool)
+    for start, stop in gaps:
+        missing[start:stop] = True
+    return missing
+
+
+GAPS = {
+    "both edges and two between": missing_steps((0, 2), (10, 11), (30, 35), (57, 60)),
+    "fifty steps": missing_steps((4, 54)),
+    "nothing observed": missing_steps((0, LENGTH)),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    strategy: str
+    head: str
+    cell: str
+    layers: int
+
+    def __str__(self) -> str:
+        return f"{self.strategy}-{self.head}-{self.cell}-{self.layers}"
+
+
+CASES = [
+    Case(s, h, "tanh", 1) for s in STRATEGIES for h in HEADS if (s, h) != ("bayes", "bernoulli")
+]
+CASES += [Case(s, "softmax", c, 2) for s in ("nade", "oneway") for c in CELLS if c != "tanh"]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A batch of windows, one for each of GAPS, and what a strategy says of them."""
+
+    case: Case
+    strategy: Strategy
+    net: Net
+    window: Window
+
+    def draw(self, seed: int) -> np.ndarray:
+        return np.asarray(self.strategy.draw(jax.random.key(seed), self.net, self.window, 4))
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def solved(request) -> Solved:
+    case = request.param
+    strategy = STRATEGIES[case.strategy](**OPTIONS[case.strategy])
+    net = make_net(strategy.net, case.head, case.cell, case.layers)
+    windows = []
+    for steps in GAPS.values():
+        values = random_values(net.frame, LENGTH)
+        sequence = Sequence(values, np.repeat(steps[:, None], values.shape[1], axis=1))
+        stop = strategy.stop(sequence.gaps[-1].stop, LENGTH)
+        windows.append(around_missing(net, sequence, stop))
+    batch = jax.tree.map(lambda *parts: jnp.concatenate(parts), *windows)
+    return Solved(case, strategy, net, batch)
+
+
+def test_draws_keep_what_is_observed_and_stay_in_range(solved):
+    drawn = solved.draw(0)
+    observed = ~np.asarray(solved.window.missing)
+    assert drawn.shape == (len(GAPS), 4, *observed.shape[1:])
+    given = np.broadcast_to(np.asarray(solved.window.values)[:, None], drawn.shape)
+    where = np.broadcast_to(observed[:, None], drawn.shape)
+    assert np.array_equal(drawn[where], given[where])
+    assert drawn.min() >= 0
+    assert drawn.max() < solved.net.frame.values
+
+
+def test_the_same_key_gives_the_same_fill(solved):
+    assert np.array_equal(solved.draw(1), solved.draw(1))
+    assert not np.array_equal(solved.draw(1), solved.draw(2))
+
+
+def test_draws_do_not_look_at_the_values_that_are_missing(solved):
+    other = jnp.where(solved.window.missing, 0, solved.window.values)
+    blind = Solved(solved.case, solved.strategy, solved.net, solved.window.with_values(other))
+    assert np.array_equal(blind.draw(3), solved.draw(3))
+
+
+def test_log_probs_are_finite_and_say_how_sure_they_are(solved):
+    score = solved.strategy.log_prob(jax.random.key(0), solved.net, solved.window)
+    assert score.log_prob.shape == (len(GAPS),)
+    assert np.all(np.isfinite(score.log_prob))
+    assert np.all(np.asarray(score.log_prob) < 0)
+    error = np.asarray(score.standard_error)
+    assert np.all(error == 0) if solved.case.strategy in EXACT else np.all(error > 0)
+
+
+def test_marginals_are_distributions(solved):
+    marginals = solved.strategy.marginals(jax.random.key(0), solved.net, solved.window)
+    missing = np.asarray(solved.window.missing)
+    total = np.exp(np.asarray(marginals.values.log_prob)).sum(axis=-1)
+    np.testing.assert_allclose(total[missing], 1, atol=1e-5)
+    steps = np.asarray(marginals.steps.log_prob)[missing.any(axis=-1)]
+    assert np.all(np.isfinite(steps))
+    assert np.all(steps < 0)
+    if solved.net.frame.components == 1:  # then the step's value is the component's
+        values = np.asarray(solved.window.values)
+        of_given = np.take_along_axis(np.asarray(marginals.values.log_prob)[:, :, 0], values, 2)
+        np.testing.assert_allclose(of_given[:, :, 0][missing[:, :, 0]], steps, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_one_missing_step_has_one_answer(name):
+    """There the joint is the marginal, whatever the order, the chain or the start."""
+    strategy = STRATEGIES[name](**OPTIONS[name])
+    net = make_net(strategy.net, "softmax")
+    values = random_values(net.frame, 7)
+    window = around_missing(
+        net, Sequence(values, np.eye(7, dtype=bool)[:, 3:4]), strategy.stop(4, 7)
+    )
+    joint = strategy.log_prob(jax.random.key(0), net, window)
+    alone = strategy.marginals(jax.random.key(1), net, window).steps
+    np.testing.assert_allclose(joint.log_prob[0], alone.log_prob[0, 0], atol=1e-5)
+    np.testing.assert_allclose(joint.standard_error[0], 0, atol=1e-5)
+
+
+def test_every_head_is_tested():
+    assert set(FRAME_OF_HEAD) == set(HEADS)
+
+
+def test_bayes_refuses_frames_that_it_cannot_enumerate():
+    with pytest.raises(CaesuraError, match="categorical"):
+        STRATEGIES["bayes"]().check(make_net("forward", "bernoulli"))

@@ -1,0 +1,168 @@
+"""What filling costs, in cell steps and in compilations; no clock is needed to see it."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import pytest
+
+from caesura.filler import Filler
+from caesura.kinds import Text
+from caesura.nets.cells import CELLS, Tanh
+from caesura.nets.frames import Categorical
+from caesura.nets.rnn import bidirectional
+from caesura.sequence import Sequence
+from caesura.strategies import STRATEGIES, Strategy, around_missing
+from caesura.strategies.window import bucket
+from small_nets import FRAME_OF_HEAD, make_net, random_values
+
+TALLY = 0
+
+
+def count(_: object) -> None:
+    global TALLY
+    TALLY += 1
+
+
+class Counted(Tanh):
+    """The paper's cell, counting how often it really runs: once for every lane of a batch."""
+
+    def __call__(self, state, u_t, m_t):
+        jax.debug.callback(count, state[0] + u_t[0])
+        return super().__call__(state, u_t, m_t)
+
+
+@pytest.fixture(autouse=True)
+def _counted_cells(monkeypatch):
+    monkeypatch.setitem(CELLS, "counted", Counted)
+
+
+def cell_steps(run: Callable[[], object]) -> int:
+    global TALLY
+    jax.effects_barrier()
+    TALLY = 0
+    jax.block_until_ready(run())
+    jax.effects_barrier()
+    return TALLY
+
+
+def problem(strategy: Strategy, length: int, start: int, gap: int):
+    net = make_net(strategy.net, "softmax", cell="counted")
+    missing = np.zeros((length, 1), bool)
+    missing[start : start + gap] = True
+    sequence = Sequence(random_values(net.frame, length), missing)
+    return net, sequence, strategy.stop(start + gap, length)
+
+
+KEY = jax.random.key(0)
+
+
+@pytest.mark.parametrize("length", [64, 256])
+def test_the_context_is_run_once(length):
+    net, sequence, stop = problem(STRATEGIES["nade"](), length, 30, 4)
+    assert cell_steps(lambda: around_missing(net, sequence, stop)) == 2 * length
+
+
+def test_a_gibbs_step_costs_the_way_to_it_and_not_the_sequence():
+    gsn, steps, g = STRATEGIES["gsn"](steps=40), 40, 4
+    costs = []
+    for length in (64, 256):
+        net, sequence, stop = problem(gsn, length, 30, g)
+        window = around_missing(net, sequence, stop)
+        costs.append(cell_steps(lambda: gsn.draw(KEY, net, window, 1)))  # noqa: B023
+    assert costs[0] == costs[1]
+    assert costs[0] <= g + steps * (g - 1)
+    # Two places of a random order lie (g + 1) / 3 apart on average: far below twice that.
+    assert costs[0] <= g + steps * 2 * (g + 1) / 3
+
+
+def test_chains_side_by_side_cost_at_most_both_ways():
+    gsn = STRATEGIES["gsn"](steps=40, chains=5)
+    net, sequence, stop = problem(gsn, 64, 30, 4)
+    window = around_missing(net, sequence, stop)
+    cost = cell_steps(lambda: gsn.log_prob(KEY, net, window))
+    assert cost <= 5 * (4 + 40 * 2 * (4 - 1))
+
+
+@pytest.mark.parametrize("g", [1, 2, 4, 5, 6])
+def test_the_exact_nade_score_costs_two_to_the_g(g):
+    nade = STRATEGIES["nade"]()
+    net, sequence, stop = problem(nade, 64, 30, g)
+    window = around_missing(net, sequence, stop)
+    width = window.values.shape[1]
+    # 2^g − 2 in each direction for the subsets, and one pass each way to find the gap's edges.
+    assert cell_steps(lambda: nade.log_prob(KEY, net, window)) == 2 * (2**g - 2) + 2 * width
+
+
+def test_a_nade_fill_visits_each_step_once():
+    nade, g = STRATEGIES["nade"](), 8
+    net, sequence, stop = problem(nade, 64, 30, g)
+    window = around_missing(net, sequence, stop)
+    assert cell_steps(lambda: nade.draw(KEY, net, window, 1)) <= g + g * (g - 1)
+
+
+def test_several_gaps_are_passed_once():
+    """Gap by gap, so the stretch between them costs its length once and not once a step."""
+    nade = STRATEGIES["nade"]()
+    net, sequence, _ = problem(nade, 256, 10, 4)
+    sequence.missing[240:244] = True
+    window = around_missing(net, sequence, 244)
+    width = window.values.shape[1]
+    assert cell_steps(lambda: nade.draw(KEY, net, window, 1)) <= 2 * width + 2 * 4 * 3
+
+
+def test_oneway_passes_the_gap_once():
+    oneway, g = STRATEGIES["oneway"](), 6
+    net, sequence, stop = problem(oneway, 64, 30, g)
+    window = around_missing(net, sequence, stop)
+    assert cell_steps(lambda: oneway.log_prob(KEY, net, window)) == g - 1
+
+
+def test_bayes_runs_every_symbol_from_the_step_to_the_end():
+    bayes, start, g, length, steps = STRATEGIES["bayes"](steps=12), 20, 3, 32, 12
+    net, sequence, stop = problem(bayes, length, start, g)
+    window = around_missing(net, sequence, stop)
+    symbols = FRAME_OF_HEAD["softmax"].values
+    cost = cell_steps(lambda: bayes.draw(KEY, net, window, 1))
+    ahead = [length - t for t in range(start, start + g)]  # cell steps from each missing step on
+    each = steps // g
+    looking = symbols * each * sum(ahead)
+    assert looking <= cost <= looking + steps * (g - 1)
+
+
+@pytest.fixture
+def compilations():
+    """A list that grows by one with every program that XLA compiles."""
+    compiled = []
+
+    def listen(event, duration, **_):
+        if event == "/jax/core/compile/backend_compile_duration":
+            compiled.append(duration)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield compiled
+    jax.monitoring.clear_event_listeners()
+
+
+def test_a_hundred_lengths_share_their_compilations(compilations):
+    alphabet = "abcdefgh "
+    net = bidirectional(KEY, Categorical(len(alphabet)), head="softmax", hidden=4)
+    filler = Filler(Text(alphabet), {"bidirectional": net}, strategy="nade")
+    draw = np.random.default_rng(0)
+
+    def fill(length: int) -> None:
+        text = draw.choice(list(alphabet), length)
+        start = draw.integers(0, length - 3)
+        text[start : start + 3] = "_"
+        filler.fill("".join(text), samples=2)
+
+    lengths = range(9, 109)
+    buckets = {bucket(length) for length in lengths}
+    assert len(buckets) == 8
+    for length in buckets:
+        fill(length)
+    first = len(compilations)
+    assert first > 0
+    for length in lengths:
+        fill(length)
+    assert len(compilations) == first
