@@ -1,7 +1,6 @@
 """A net trained on a Markov chain comes close to the true posterior of its gaps."""
 
 import itertools
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +11,8 @@ from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.sequence import Gap, Sequence
 from caesura.strategies import STRATEGIES, around_gaps
-from caesura.training import missingness
 from caesura.training.loop import Schedule, fit
+from caesura.training.missingness import Gaps, Nothing
 
 # From each symbol to the next; far from uniform, and not the same forwards as backwards.
 A = np.array(
@@ -54,12 +53,11 @@ def nets():
     frame = Categorical(K)
     key = jax.random.key(0)
     schedule = Schedule(steps=400, batch=32, length=40, learning_rate=1e-2)
-    hide = partial(missingness.gaps, gap=GAP, every=10)
     both = bidirectional(key, frame, head="softmax", hidden=16)
     forward = unidirectional(key, frame, head="softmax", hidden=16)
     return {
-        "bidirectional": fit(key, both, pieces, hide, schedule),
-        "forward": fit(key, forward, pieces, missingness.nothing, schedule),
+        "bidirectional": fit(key, both, pieces, Gaps(GAP, every=10), schedule),
+        "forward": fit(key, forward, pieces, Nothing(), schedule),
     }
 
 

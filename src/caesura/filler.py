@@ -15,7 +15,7 @@ from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
 from caesura.strategies.base import NetName
 
-Missing = slice | list[int] | Bool[np.ndarray, "..."]  # steps, or a mask over steps or values
+Missing = Any  # a slice, a list of steps, or a mask over steps or values
 
 
 class Method(NamedTuple):

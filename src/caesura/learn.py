@@ -12,9 +12,10 @@ from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler
 from caesura.kinds import KINDS
 from caesura.nets.frames import FRAMES
-from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from caesura.training import missingness
+from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
+from caesura.strategies.base import NetName
 from caesura.training.loop import Schedule, fit
+from caesura.training.missingness import Gaps, Nothing
 
 
 def train(
@@ -27,7 +28,7 @@ def train(
     layers: int = 1,
     gap: int = 5,
     report: Callable[[str, int, float], None] = lambda net, step, loss: None,
-    **schedule: float,
+    **schedule: Any,
 ) -> Filler:
     """A filler with a bidirectional, a forward and a one-gram net, so that any strategy can serve.
 
@@ -36,7 +37,7 @@ def train(
     """
     for name in schedule:
         lookup(Schedule.__annotations__, name, "training option")
-    pace = Schedule(**({"steps": 1000} | schedule))  # type: ignore[arg-type]
+    pace = Schedule(**({"steps": 1000} | schedule))
     items = list(data)
     learnt = lookup(KINDS, kind, "kind").learn(items)
     pieces = []
@@ -50,17 +51,11 @@ def train(
     key_f, key_b, key_fit = jax.random.split(jax.random.key(seed), 3)
     both = bidirectional(key_b, frame, **shape)
     forward = unidirectional(key_f, frame, **shape)
-    hide = partial(missingness.gaps, gap=gap, every=5 * gap)
-    return Filler(
-        learnt,
-        {
-            "bidirectional": fit(
-                key_fit, both, pieces, hide, pace, partial(report, "bidirectional")
-            ),
-            "forward": fit(
-                key_fit, forward, pieces, missingness.nothing, pace, partial(report, "forward")
-            ),
-            "onegram": onegram(frame, jnp.asarray(np.concatenate(pieces))),
-        },
-        strategy="nade",
-    )
+    nets: dict[NetName, Net] = {
+        "bidirectional": fit(
+            key_fit, both, pieces, Gaps(gap, 5 * gap), pace, partial(report, "bidirectional")
+        ),
+        "forward": fit(key_fit, forward, pieces, Nothing(), pace, partial(report, "forward")),
+        "onegram": onegram(frame, jnp.asarray(np.concatenate(pieces))),
+    }
+    return Filler(learnt, nets, strategy="nade")

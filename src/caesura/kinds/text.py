@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -22,25 +22,23 @@ class Text:
     gap_char: str = "_"
 
     @classmethod
-    def learn(cls, texts: Iterable[str], gap_char: str = "_") -> "Text":
+    def learn(cls, texts: Iterable[Any], gap_char: str = "_") -> "Text":
         """The characters that occur in the texts, in the order of their code points."""
-        texts = list(texts)
-        if not any(texts):
+        characters: set[str] = set()
+        for text in texts:
+            characters |= set(_string(text))
+        if not characters:
             raise CaesuraError("There is no text to learn from.")
-        if wrong := [t for t in texts if not isinstance(t, str)]:
-            raise CaesuraError(f"Texts are strings, not {type(wrong[0]).__name__}.")
-        return cls("".join(sorted(set("".join(texts)) - {gap_char})), gap_char)
+        return cls("".join(sorted(characters - {gap_char})), gap_char)
 
     @property
     def size(self) -> int:
         """The number of symbols."""
         return len(self.alphabet)
 
-    def read(self, text: str) -> Sequence:
+    def read(self, text: Any) -> Sequence:
         """The text as numbers; gap characters are missing, and stand as symbol 0."""
-        if not isinstance(text, str):
-            raise CaesuraError(f"A text is a string, not {type(text).__name__}.")
-        if not text:
+        if not _string(text):
             raise CaesuraError("The text is empty.")
         missing = np.array([character == self.gap_char for character in text])
         values = np.array([self.alphabet.find(character) for character in text])
@@ -63,3 +61,9 @@ class Text:
     def symbols(self) -> list[str]:
         """What the K values of a component stand for."""
         return list(self.alphabet)
+
+
+def _string(text: Any) -> str:
+    if not isinstance(text, str):
+        raise CaesuraError(f"A text is a string, not {type(text).__name__}.")
+    return text

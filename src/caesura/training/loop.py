@@ -1,7 +1,7 @@
 """Gradient descent on random crops of sequences; it knows nothing of kinds or files."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,8 +13,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from caesura.nets.rnn import Net
 from caesura.training.missingness import Missingness
 from caesura.training.objectives import nll
-
-Carry = tuple[Net, optax.OptState]  # the weights alone, and the optimiser's memory
 
 
 class Schedule(NamedTuple):
@@ -62,40 +60,52 @@ def fit(
 ) -> Net:
     """The net after `schedule.steps` updates by Adam, their size falling along a cosine to 0."""
     corpus = Corpus(pieces)
-    optimiser = optax.chain(
+    state = _optimiser(schedule).init(eqx.filter(net, eqx.is_inexact_array))
+    for first in range(0, schedule.steps, report_every):
+        last = min(first + report_every, schedule.steps)
+        net, state, loss = _updates(
+            key, net, state, corpus, missingness, schedule, jnp.int32(first), jnp.int32(last)
+        )
+        report(last, float(loss))
+    return net
+
+
+def _optimiser(schedule: Schedule) -> optax.GradientTransformation:
+    return optax.chain(
         optax.clip_by_global_norm(schedule.clip),
         optax.adam(optax.cosine_decay_schedule(schedule.learning_rate, schedule.steps)),
     )
 
-    def loss(net: Net, key: PRNGKeyArray) -> Float[Array, ""]:
+
+@eqx.filter_jit
+def _updates(
+    key: PRNGKeyArray,
+    net: Net,
+    state: optax.OptState,
+    corpus: Corpus,
+    missingness: Missingness,
+    schedule: Schedule,
+    first: Int[Array, ""],
+    last: Int[Array, ""],
+) -> tuple[Net, optax.OptState, Float[Array, ""]]:
+    """Updates `first` to `last` in one call, so that the device never waits for Python."""
+    weights, rest = eqx.partition(net, eqx.is_inexact_array)
+
+    def loss(weights: Net, key: PRNGKeyArray) -> Float[Array, ""]:
         def example(key: PRNGKeyArray) -> tuple[Array, Array, Array]:
             key_crop, key_missing = jax.random.split(key)
             values, valid = corpus.crop(key_crop, schedule.length)
             hidden = missingness(key_missing, schedule.length)
             return values, jnp.broadcast_to(hidden[:, None], values.shape), valid
 
-        return nll(net, *jax.vmap(example)(jax.random.split(key, schedule.batch)))
+        batch = jax.vmap(example)(jax.random.split(key, schedule.batch))
+        return nll(eqx.combine(weights, rest), *batch)
 
-    weights, rest = eqx.partition(net, eqx.is_inexact_array)
+    def update(step: Array, carry: tuple[Net, optax.OptState, Array]) -> tuple[Any, Any, Array]:
+        weights, state, total = carry
+        value, gradient = jax.value_and_grad(loss)(weights, jax.random.fold_in(key, step))
+        change, state = _optimiser(schedule).update(gradient, state, weights)
+        return optax.apply_updates(weights, change), state, total + value
 
-    def update(carry: Carry, step: Int[Array, ""]) -> tuple[Carry, Float[Array, ""]]:
-        weights, state = carry
-        key_step = jax.random.fold_in(key, step)
-        value, gradient = jax.value_and_grad(lambda w: loss(eqx.combine(w, rest), key_step))(
-            weights
-        )
-        change, state = optimiser.update(gradient, state, weights)
-        return (optax.apply_updates(weights, change), state), value
-
-    @eqx.filter_jit
-    def updates(carry: Carry, steps: Int[Array, " n"]) -> tuple[Carry, Float[Array, ""]]:
-        """Many updates in one call, so that the device never waits for Python."""
-        carry, values = jax.lax.scan(update, carry, steps)
-        return carry, jnp.mean(values)
-
-    carry = (weights, optimiser.init(weights))
-    for first in range(0, schedule.steps, report_every):
-        last = min(first + report_every, schedule.steps)
-        carry, value = updates(carry, jnp.arange(first, last))
-        report(last, float(value))
-    return eqx.combine(carry[0], rest)
+    weights, state, total = jax.lax.fori_loop(first, last, update, (weights, state, jnp.zeros(())))
+    return eqx.combine(weights, rest), state, total / (last - first)

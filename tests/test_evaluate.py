@@ -1,0 +1,51 @@
+"""`evaluate` scores the paper's gaps, each once, with states from one pass."""
+
+import jax
+import numpy as np
+import pytest
+
+from caesura.errors import CaesuraError
+from caesura.evaluate import evaluate, gaps_inside
+from caesura.sequence import Sequence
+from caesura.strategies import STRATEGIES, around_missing
+from small_nets import make_net, random_values
+
+
+def test_gaps_stay_clear_of_both_ends():
+    gaps = gaps_inside(30, 5, 10)
+    assert len(gaps) == 30 - 24  # the paper's rule: T − 2 · 10 − 4
+    assert gaps[0].start == 10
+    assert gaps[-1].stop == 20
+    assert gaps_inside(24, 5, 10) == []
+
+
+@pytest.mark.parametrize("name", ["nade", "oneway", "onegram"])
+def test_every_gap_counts_once_as_if_it_were_alone(name):
+    strategy = STRATEGIES[name](**({"chains": 5} if name == "oneway" else {}))
+    net = make_net(strategy.net, "bernoulli", cell="gru")
+    pieces = [random_values(net.frame, length, length) for length in (9, 4, 13)]
+    result = evaluate(net, strategy, pieces, gap=3, margin=2, batch=4)
+    alone = []
+    for values in pieces:
+        for gap in gaps_inside(len(values), 3, 2):
+            missing = np.zeros(values.shape, bool)
+            missing[gap.start : gap.stop] = True
+            window = around_missing(net, Sequence(values, missing), gap.stop)
+            alone.append(strategy.log_prob(jax.random.key(0), net, window).log_prob[0])
+    assert result.gaps == len(alone) == 3 + 7
+    assert result.nll == pytest.approx(-np.mean(alone), rel=1e-5)
+    assert result.standard_error == pytest.approx(np.std(alone, ddof=1) / 10**0.5, rel=1e-4)
+    assert result.nll_by_position.shape == (3,)
+
+
+def test_by_position_the_onegram_is_the_joint_cut_in_pieces():
+    strategy = STRATEGIES["onegram"]()
+    net = make_net("onegram", "softmax")
+    result = evaluate(net, strategy, [random_values(net.frame, 40)], gap=4)
+    assert result.nll_by_position.sum() == pytest.approx(result.nll, rel=1e-5)
+
+
+def test_too_short_sequences_are_said_to_be():
+    net = make_net("onegram", "softmax")
+    with pytest.raises(CaesuraError, match="No sequence is long enough for a gap of 5"):
+        evaluate(net, STRATEGIES["onegram"](), [random_values(net.frame, 20)])

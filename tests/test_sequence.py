@@ -1,0 +1,83 @@
+"""Sequences, gaps, and the sentences that wrong ones get."""
+
+import jax
+import numpy as np
+import pytest
+
+from caesura.errors import CaesuraError
+from caesura.nets.frames import Binary, Categorical
+from caesura.nets.heads import make_head
+from caesura.sequence import Gap, Sequence
+
+
+def sequence(missing: str) -> Sequence:
+    steps = np.array([mark == "_" for mark in missing])
+    return Sequence(np.zeros((len(steps), 2)), np.repeat(steps[:, None], 2, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("missing", "gaps"),
+    [
+        ("....", []),
+        ("____", [Gap(0, 4)]),
+        ("_.__", [Gap(0, 1), Gap(2, 4)]),
+        ("._.", [Gap(1, 2)]),
+    ],
+)
+def test_gaps_are_runs_of_missing_steps(missing, gaps):
+    assert sequence(missing).gaps == gaps
+
+
+def test_a_partly_missing_frame_is_a_missing_step():
+    missing = np.array([[False, False], [True, False], [False, False]])
+    assert Sequence(np.zeros((3, 2)), missing).gaps == [Gap(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("values", "missing", "sentence"),
+    [
+        (np.zeros((0, 1)), np.zeros((0, 1), bool), "empty"),
+        (np.zeros((3, 1)), np.zeros((2, 1), bool), r"shape \[2, 1\].*\[3, 1\]"),
+        (np.zeros(3), np.zeros(3, bool), r"\[steps, components\], not \[3\]"),
+        (np.zeros((3, 1)), np.zeros((3, 1), int), "True and False, not int"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrong_sequence_gets_one_sentence(values, missing, sentence):
+    with pytest.raises(CaesuraError, match=sentence):
+        Sequence.__post_init__(_raw(values, missing))
+
+
+def _raw(values: np.ndarray, missing: np.ndarray) -> Sequence:
+    """A sequence past the shape checks of the test run, which a user's process does not have."""
+    raw = object.__new__(Sequence)
+    object.__setattr__(raw, "values", values)
+    object.__setattr__(raw, "missing", missing)
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([[0.0], [np.nan]], "step 1 is NaN"),
+        ([[0.0], [3.0]], "3.0 at step 1 is not among the model's 3 values"),
+        ([[-1], [0]], "-1 at step 0"),
+        ([[0.5], [0]], "0.5 at step 0"),
+        ([["a"], ["b"]], "must be numbers"),
+        ([[0, 1], [1, 0]], "1 components, not 2"),
+    ],
+)
+def test_values_outside_the_alphabet_are_refused(values, sentence):
+    values = np.array(values)
+    with pytest.raises(CaesuraError, match=sentence):
+        Categorical(3).check(values, np.zeros(values.shape, bool))
+
+
+def test_what_is_missing_may_be_anything():
+    values, missing = np.array([[1.0], [np.nan], [99.0]]), np.array([[False], [True], [True]])
+    assert Categorical(3).check(values, missing).tolist() == [[1], [0], [0]]
+
+
+def test_a_head_refuses_frames_that_are_not_its_own():
+    with pytest.raises(CaesuraError, match="'softmax' is for categorical frames, not for binary"):
+        make_head("softmax", jax.random.key(0), Binary(3), 4)
