@@ -16,11 +16,10 @@ from caesura.strategies import STRATEGIES
 
 ADDRESSES = (Path(__file__).parent / "washington.txt").read_text(encoding="utf-8").splitlines()
 DAMAGED = [
-    "Fellow-Citizens of the Sen___ and House of Represent______: In recurring to",
-    "to confirm by a new treaty with the Creeks their preexisting enga______s with the ______ "
-    "States, and to obtain their cons___ to the",
-    "the establishm___ of trading houses and milit___ posts within their bound____",
-    "that the virt__ and happi____ of the people may be preserv__, and that the Govern____ which",
+    "Fellow-Citizens of the S_____ and House of Repre_____tives: In recurring to",
+    "with the Creeks their preexisting enga_____ts with the United Sta___, and to obtain",
+    "to the esta_____ment of trading hou___ and military posts within",
+    "that the virtue and hap_____s of the people may b_ preserved, and that the Government",
 ]
 
 
@@ -28,7 +27,14 @@ def main() -> None:
     print("Learning from six addresses (1790 to 1795), about 75 000 characters:", flush=True)
     began = time.perf_counter()
     filler = caesura.train(
-        ADDRESSES[:-1], kind="text", hidden=128, steps=500, batch=32, length=96, report=progress
+        ADDRESSES[:-1],
+        kind="text",
+        hidden=160,
+        steps=1000,
+        batch=16,
+        length=48,
+        learning_rate=8e-3,
+        report=progress,
     )
     print(f"  done in {time.perf_counter() - began:.0f} s\n")
 
@@ -46,7 +52,7 @@ def main() -> None:
 
 
 def progress(net: str, step: int, loss: float) -> None:
-    if step % 100 == 0:
+    if step % 200 == 0:
         print(f"  {net:14} update {step:4}  {loss:.2f} nats a character", flush=True)
 
 

@@ -17,9 +17,14 @@ STRATEGIES: dict[str, type[Strategy]] = {
 }
 
 __all__ = [
+    "GSN",
+    "NADE",
     "STRATEGIES",
+    "Bayes",
     "Estimate",
     "Marginals",
+    "OneGram",
+    "OneWay",
     "Strategy",
     "Window",
     "around_gaps",
