@@ -127,9 +127,12 @@ def fills(values, missing, K):
     return filled
 
 
-def marginals(fills, probs, K):
-    """The [T, D, K] marginals of a distribution over fills."""
-    return np.einsum("f,ftdk->tdk", probs, np.eye(K)[np.array(fills)])
+def marginals(fills, probs, target):
+    """By a distribution over fills: of each value [T, D, K], and of the frames of `target` [T]."""
+    K = np.max(fills) + 1
+    values = np.einsum("f,ftdk->tdk", probs, np.eye(K)[np.array(fills)])
+    same = [[np.array_equal(a, b) for a, b in zip(fill, target, strict=True)] for fill in fills]
+    return values, probs @ np.array(same, float)
 
 
 # nade: Eq. (7).

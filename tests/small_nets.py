@@ -1,7 +1,6 @@
 """Small nets and sequences that several tests share."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from caesura.nets.frames import Binary, Categorical, Frame
@@ -20,6 +19,6 @@ def make_net(name: str, head: str, cell: str = "tanh", layers: int = 1, hidden: 
     frame = FRAME_OF_HEAD[head]
     shape = {"head": head, "cell": cell, "layers": layers, "hidden": hidden}
     if name == "onegram":
-        return onegram(frame, jnp.asarray(random_values(frame, 20)))
+        return onegram(frame, random_values(frame, 20))
     make = bidirectional if name == "bidirectional" else unidirectional
     return make(jax.random.key(7), frame, **shape)

@@ -3,7 +3,6 @@
 import json
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,8 +11,7 @@ from caesura.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from caesura.strategies.gsn import GSN
-from caesura.strategies.nade import NADE
+from caesura.strategies import GSN, NADE, Bayes, OneWay
 
 ALPHABET = " abcde\n’"
 
@@ -27,7 +25,7 @@ def filler() -> Filler:
         {
             "bidirectional": bidirectional(jax.random.key(0), frame, **shape),
             "forward": unidirectional(jax.random.key(1), frame, **shape),
-            "onegram": onegram(frame, jnp.arange(8)[:, None]),
+            "onegram": onegram(frame, np.arange(8)[:, None]),
         },
         strategy="nade",
     )
@@ -117,7 +115,12 @@ def test_to_json_holds_everything(filler):
         (lambda f: f.fill("abxc_"), "'x' at position 2 is not in the model's alphabet"),
         (lambda f: f.fill("ab_", strategy="nad"), "did you mean 'nade'"),
         (lambda f: f.fill("ab_", strategy="zzzz"), "known are bayes, gsn, nade, onegram, oneway"),
-        (lambda f: f.fill("ab_", samples=0), "at least 1"),
+        (lambda f: f.fill("ab_", samples=0), "1 or more, not 0"),
+        (lambda f: f.fill("ab_", strategy=GSN(chains=0)), "'chains' must be at least 1, not 0"),
+        (lambda f: f.fill("ab_", strategy=NADE(orders=0)), "'orders' must be at least 1"),
+        (lambda f: f.fill("ab_", strategy=OneWay(chains=-1)), "'chains' must be at least 1"),
+        (lambda f: f.fill("ab_", strategy=Bayes(lookahead=-1)), "'lookahead' must be at least 0"),
+        (lambda f: f.fill("ab_", strategy=Bayes(steps=0)), "'steps' must be at least 1"),
         (lambda f: f.fill("abc", missing=[3]), "outside 0 to 2"),
         (lambda f: f.fill("abc", missing=[-1]), "outside 0 to 2"),
         (lambda f: f.fill("abc", missing=np.zeros(4, bool)), r"shape \[4\].*3 steps"),

@@ -53,8 +53,10 @@ def probabilities(net, values, unknown):
 def assert_outputs_equal_the_oracle(net):
     values, unknown = random_sequence(net.frame)
     wanted = oracle.predict(net, values, unknown)
-    assert np.ptp(wanted, axis=0).max() > 0.05  # what is said depends on the step
-    np.testing.assert_allclose(probabilities(net, values, unknown), wanted, atol=1e-5)
+    assert np.ptp(wanted, axis=0).max() > 0.01  # what is said depends on the step
+    with jax.disable_jit():  # which takes less time here than to compile
+        found = probabilities(net, jnp.asarray(values), jnp.asarray(unknown))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 @every_cell
@@ -78,28 +80,19 @@ def test_forward_outputs_equal_the_oracle(cell, layers, head):
 @every_net
 def test_each_output_depends_on_exactly_the_inputs_it_may_see(cell, layers, direction):
     net = make(direction, cell=cell, layers=layers)
-
-    @jax.jit
-    def jacobian(values, unknown):
-        x, m = net.inputs(values, unknown)
-        return jax.jacrev(lambda x: outputs(net, Input(x, m), jnp.ones(T, bool)))(x)
-
-    seen = np.abs(jacobian(*random_sequence(net.frame))).max(axis=(1, 2, 4)) > 0  # [y_t, x_s]
+    x, m = eqx.filter_jit(net.inputs)(*random_sequence(net.frame))
+    jacobian = jax.jit(jax.jacfwd(lambda x: outputs(net, Input(x, m), jnp.ones(T, bool))))(x)
+    seen = np.abs(jacobian).max(axis=(1, 2, 4)) > 0  # [t, s] is about y_t and x_s
     before = np.tri(T, k=-1, dtype=bool)
     assert (seen == (before if direction == "forward" else before | before.T)).all()
 
 
 @every_cell
-@every_depth
-def test_states_outside_the_sequence_are_zero(cell, layers):
-    net = make("bidirectional", cell=cell, layers=layers)
-    length = 4
-
-    @jax.jit
-    def run(values, unknown):
-        return net.states(net.inputs(values, unknown), jnp.arange(T) < length)
-
-    forward, backward = jax.tree.map(np.asarray, run(*random_sequence(net.frame)))
+def test_states_outside_the_sequence_are_zero(cell):
+    net, length = make("bidirectional", cell=cell, layers=2), 4
+    inputs = eqx.filter_jit(net.inputs)(*random_sequence(net.frame))
+    states = eqx.filter_jit(net.states)(inputs, np.arange(T) < length)
+    forward, backward = jax.tree.map(np.asarray, states)
     for h in jax.tree.leaves(forward):
         assert (h[0] == 0).all()
         assert (h[1:] != 0).any(axis=1).all()
@@ -109,9 +102,8 @@ def test_states_outside_the_sequence_are_zero(cell, layers):
 
 
 @every_cell
-@every_depth
-def test_a_padded_batch_gives_what_each_sequence_gives_alone(cell, layers):
-    net = make("bidirectional", cell=cell, layers=layers)
+def test_a_padded_batch_gives_what_each_sequence_gives_alone(cell):
+    net = make("bidirectional", cell=cell, layers=2)
     lengths = np.array([3, T, 4])
     rng = np.random.default_rng(2)
     values = rng.integers(0, 3, (3, T, 1))  # in the padding, too

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Bool, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup
 from caesura.fill import Fill, LogProb, Marginals
@@ -49,21 +49,28 @@ class Filler:
         seed: int = 0,
     ) -> Fill:
         """Complete the sequence `samples` times; what is observed comes back untouched."""
-        if samples < 1:
-            raise CaesuraError(f"The number of samples must be at least 1, not {samples}.")
+        if not isinstance(samples, int) or samples < 1:
+            raise CaesuraError(f"The number of samples is 1 or more, not {samples}.")
         method = self._method(strategy)
         sequence = self._read(data, missing)
+        if not sequence.gaps:
+            sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
+            return Fill(data, [data] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
         key_draw, key_score, key_marginals = jax.random.split(jax.random.key(seed), 3)
-        values, scores = _draw(key_draw, key_score, method, sequence, samples)
-        marginals = self._marginals(key_marginals, method, sequence)
+        window = method.window(sequence)
+        drawn = method.strategy.draw(key_draw, method.net, window, samples)[0]
+        copies = window.repeat(samples).with_values(drawn)
+        scores = method.strategy.log_prob(key_score, method.net, copies)
+        marginals = self._marginals(key_marginals, method, sequence, window)
+        values = _complete(sequence, np.asarray(drawn))
+        completed = [self.kind.write(data, sequence.missing, v) for v in values]
         best = int(np.argmax(scores.log_prob))
         chosen = values[best][sequence.missing]
-        completed = [self.kind.write(data, sequence.missing, v) for v in values]
         return Fill(
             best=completed[best],
             samples=completed,
-            log_probs=scores.log_prob,
-            standard_errors=scores.standard_error,
+            log_probs=np.asarray(scores.log_prob),
+            standard_errors=np.asarray(scores.standard_error),
             places=marginals.places,
             confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
             strategy=method.name,
@@ -101,16 +108,20 @@ class Filler:
     ) -> Marginals:
         """The distribution at each missing place."""
         method = self._method(strategy)
-        return self._marginals(jax.random.key(seed), method, self._read(data, missing))
-
-    def _marginals(self, key: PRNGKeyArray, method: Method, sequence: Sequence) -> Marginals:
-        places, symbols = np.argwhere(sequence.missing), self.kind.symbols()
+        sequence = self._read(data, missing)
         if not sequence.gaps:
+            symbols = self.kind.symbols()
             nothing = np.zeros((0, len(symbols)))
-            return Marginals(places, symbols, nothing, nothing)
-        values, _ = method.strategy.marginals(key, method.net, method.window(sequence))
+            return Marginals(np.zeros((0, 2), int), symbols, nothing, nothing)
+        return self._marginals(jax.random.key(seed), method, sequence, method.window(sequence))
+
+    def _marginals(
+        self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
+    ) -> Marginals:
+        places = np.argwhere(sequence.missing)
+        values, _ = method.strategy.marginals(key, method.net, window)
         rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
-        return Marginals(places, symbols, *(np.asarray(a)[rows] for a in values))
+        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
 
     def _method(self, strategy: str | Strategy | None) -> Method:
         if not isinstance(strategy, Strategy):
@@ -132,33 +143,14 @@ class Filler:
         return Sequence(frame.check(sequence.values, mask), mask)
 
 
-class Scores(NamedTuple):
-    """Log-probabilities of samples, and their standard errors."""
-
-    log_prob: Float[np.ndarray, " S"]
-    standard_error: Float[np.ndarray, " S"]
-
-
-def _draw(
-    key_draw: PRNGKeyArray,
-    key_score: PRNGKeyArray,
-    method: Method,
-    sequence: Sequence,
-    samples: int,
-) -> tuple[Shaped[np.ndarray, "S T D"], Scores]:
-    """Completed values; the observed ones are written last, so that nothing can move them."""
-    completed = np.repeat(sequence.values[None], samples, axis=0)
-    if not sequence.gaps:
-        return completed, Scores(np.zeros(samples), np.zeros(samples))
-    window = method.window(sequence)
-    drawn = method.strategy.draw(key_draw, method.net, window, samples)[0]
-    scores = method.strategy.log_prob(
-        key_score, method.net, window.repeat(samples).with_values(drawn)
-    )
+def _complete(
+    sequence: Sequence, drawn: Shaped[np.ndarray, "S W D"]
+) -> Shaped[np.ndarray, "S T D"]:
+    """Whole sequences; what is observed is written last, so that nothing can move it."""
     start, stop = sequence.gaps[0].start, sequence.gaps[-1].stop
-    completed[:, start:stop] = np.asarray(drawn)[:, : stop - start]
-    completed = np.where(sequence.missing, completed, sequence.values)
-    return completed, Scores(*(np.asarray(a) for a in scores))
+    completed = np.repeat(sequence.values[None], len(drawn), axis=0)
+    completed[:, start:stop] = drawn[:, : stop - start]
+    return np.where(sequence.missing, completed, sequence.values)
 
 
 def _mask(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup
@@ -56,6 +55,6 @@ def train(
             key_fit, both, pieces, Gaps(gap, 5 * gap), pace, partial(report, "bidirectional")
         ),
         "forward": fit(key_fit, forward, pieces, Nothing(), pace, partial(report, "forward")),
-        "onegram": onegram(frame, jnp.asarray(np.concatenate(pieces))),
+        "onegram": onegram(frame, np.concatenate(pieces)),
     }
     return Filler(learnt, nets, strategy="nade")

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import lookup
@@ -180,10 +181,10 @@ def unidirectional(
     return Net(stack, _no_layers(), make_head(head, key_y, frame, hidden), "none")
 
 
-def onegram(frame: Frame, values: Int[Array, "T D"]) -> Net:
+def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:
     """The frequencies in `values`, each count one higher so that nothing is impossible."""
-    counts = jax.nn.one_hot(values, frame.values).sum(axis=0) + 1.0
-    log_probs = jnp.log(counts / counts.sum(axis=1, keepdims=True))
+    counts = np.stack([np.bincount(column, minlength=frame.values) + 1.0 for column in values.T])
+    log_probs = jnp.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)), jnp.float32)
     return Net(_no_layers(), _no_layers(), Constant(frame, log_probs), "none")
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
+from caesura.errors import CaesuraError
 from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 
@@ -57,6 +58,13 @@ class Strategy(eqx.Module):
     @abstractmethod
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
         """The distribution at each missing place."""
+
+
+def at_least(least: int, **options: int | None) -> None:
+    """Refuse a strategy's options that are too small to mean anything."""
+    for name, value in options.items():
+        if value is not None and value < least:
+            raise CaesuraError(f"The option '{name}' must be at least {least}, not {value}.")
 
 
 def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:

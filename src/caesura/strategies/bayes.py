@@ -12,7 +12,7 @@ from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads import Independent
 from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName
+from caesura.strategies.base import NetName, at_least
 from caesura.strategies.cursor import Conditional, Cursor
 from caesura.strategies.gibbs import Gibbs
 from caesura.strategies.window import Window
@@ -25,6 +25,9 @@ class Bayes(Gibbs):
 
     # How many steps behind the last missing one may speak; all of them unless it is set.
     lookahead: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self) -> None:
+        at_least(0, lookahead=self.lookahead)
 
     def check(self, net: Net) -> None:
         if not isinstance(net.frame, Categorical):

@@ -181,8 +181,7 @@ def random_order(
     another keeps the ways short, and lets `nade` be scored exactly whatever their number.
     """
     missing = window.missing_steps
-    begins = missing & ~jnp.pad(missing, [(0, 0), (1, 0)])[:, :-1]
-    gap = jnp.cumsum(begins, axis=1) * jnp.where(rightward, 1, -1)
+    gap = jnp.cumsum(window.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
     place = gap + jax.random.uniform(key, missing.shape)
     return jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, Strategy, log_mean, split_lanes
+from caesura.strategies.base import Estimate, Marginals, Strategy, at_least, log_mean, split_lanes
 from caesura.strategies.cursor import (
     Conditional,
     Cursor,
@@ -28,6 +28,9 @@ class Gibbs(Strategy):
 
     steps: int = eqx.field(static=True, default=100)  # M
     chains: int = eqx.field(static=True, default=100)
+
+    def __check_init__(self) -> None:
+        at_least(1, steps=self.steps, chains=self.chains)
 
     @abstractmethod
     def conditional(self, net: Net, window: Window) -> Conditional:

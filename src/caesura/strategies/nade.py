@@ -16,6 +16,7 @@ from caesura.strategies.base import (
     Marginals,
     NetName,
     Strategy,
+    at_least,
     exactly,
     log_mean,
     split_lanes,
@@ -48,6 +49,10 @@ class NADE(Strategy):
 
     exact_up_to: int = eqx.field(static=True, default=12)
     orders: int = eqx.field(static=True, default=100)
+
+    def __check_init__(self) -> None:
+        at_least(0, exact_up_to=self.exact_up_to)
+        at_least(1, orders=self.orders)
 
     def check(self, net: Net) -> None:
         if net.missing_input == "none":
@@ -141,8 +146,7 @@ def _gaps(net: Net, window: Window, gaps: int, longest: int) -> Gap:
     forward = net.forward.run(window.left, filled, window.valid, reverse=False)
     backward = net.backward.run(window.right, tokens, window.valid, reverse=True)
     missing = window.missing_steps
-    begins = missing & ~jnp.pad(missing, (1, 0))[:-1]
-    starts = jnp.nonzero(begins, size=gaps, fill_value=len(missing))[0]
+    starts = jnp.nonzero(window.gap_starts, size=gaps, fill_value=len(missing))[0]
 
     def gap(start: Int[Array, ""]) -> Gap:
         rows = start + jnp.arange(longest)

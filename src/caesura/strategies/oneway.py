@@ -12,6 +12,7 @@ from caesura.strategies.base import (
     Marginals,
     NetName,
     Strategy,
+    at_least,
     exactly,
     log_mean,
     split_lanes,
@@ -35,6 +36,9 @@ class OneWay(Strategy):
     net: ClassVar[NetName] = "forward"
 
     chains: int = eqx.field(static=True, default=100)
+
+    def __check_init__(self) -> None:
+        at_least(1, chains=self.chains)
 
     @eqx.filter_jit
     def draw(

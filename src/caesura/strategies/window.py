@@ -35,6 +35,13 @@ class Window(eqx.Module):
         """Which steps have something to fill."""
         return jnp.any(self.missing, axis=-1)
 
+    @property
+    def gap_starts(self) -> Bool[Array, "*B W"]:
+        """The missing steps whose left neighbour is not."""
+        missing = self.missing_steps
+        before = jnp.concatenate([jnp.zeros_like(missing[..., :1]), missing[..., :-1]], axis=-1)
+        return missing & ~before
+
     def repeat(self, times: int) -> "Window":
         """Every stretch `times` times, its copies next to each other."""
         return jax.tree.map(lambda a: jnp.repeat(a, times, axis=0), self)
