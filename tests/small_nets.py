@@ -11,7 +11,7 @@ FRAME_OF_HEAD: dict[str, Frame] = {"softmax": Categorical(4), "bernoulli": Binar
 
 def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
     draw = np.random.default_rng(seed)
-    return draw.integers(0, frame.values, (length, frame.components)).astype(np.int32)
+    return draw.integers(0, frame.cardinality, (length, frame.components)).astype(np.int32)
 
 
 def make_net(name: str, head: str, cell: str = "tanh", layers: int = 1, hidden: int = 4) -> Net:

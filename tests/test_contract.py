@@ -88,7 +88,7 @@ def test_draws_keep_what_is_observed_and_stay_in_range(solved):
     where = np.broadcast_to(observed[:, None], drawn.shape)
     assert np.array_equal(drawn[where], given[where])
     assert drawn.min() >= 0
-    assert drawn.max() < solved.net.frame.values
+    assert drawn.max() < solved.net.frame.cardinality
 
 
 def test_the_same_key_gives_the_same_fill(solved):

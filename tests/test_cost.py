@@ -122,7 +122,7 @@ def test_bayes_runs_every_symbol_from_the_step_to_the_end():
     bayes, start, g, length, steps = STRATEGIES["bayes"](steps=12), 20, 3, 32, 12
     net, sequence, stop = problem(bayes, length, start, g)
     window = around_missing(net, sequence, stop)
-    symbols = FRAME_OF_HEAD["softmax"].values
+    symbols = FRAME_OF_HEAD["softmax"].cardinality
     cost = cell_steps(lambda: bayes.draw(KEY, net, window, 1))
     ahead = [length - t for t in range(start, start + g)]  # cell steps from each missing step on
     each = steps // g

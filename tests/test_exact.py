@@ -52,12 +52,12 @@ def mask(*components):
 
 
 def random_values(frame, missing):
-    return np.random.default_rng(4).integers(0, frame.values, missing.shape)
+    return np.random.default_rng(4).integers(0, frame.cardinality, missing.shape)
 
 
 def all_fills(frame, missing):
     """The same random values with everything that could stand where they are missing."""
-    return oracle.fills(random_values(frame, missing), missing, frame.values)
+    return oracle.fills(random_values(frame, missing), missing, frame.cardinality)
 
 
 def stretch(strategy, missing):
@@ -127,7 +127,7 @@ def assert_nade_equals_the_oracle(net, missing, fills):
 def some_fills(frame, missing):
     """Four random ones."""
     rng = np.random.default_rng(5)
-    values = rng.integers(0, frame.values, (4, *missing.shape))
+    values = rng.integers(0, frame.cardinality, (4, *missing.shape))
     return list(np.where(missing, values, random_values(frame, missing)))
 
 
@@ -306,6 +306,19 @@ def test_draws_are_those_of_the_chain(names):
         assert_drawn_from(draws, case.fills, probs, stretch(case.strategy, case.missing))
 
 
+def test_a_chain_does_not_care_for_its_neighbours_in_the_batch():
+    """A longer gap beside it makes fewer sweeps, and that must not shorten its own."""
+    case = make_case("gsn")
+    fill = case.fills[0]
+    gaps = [Gap(1, 4), Gap(0, 6)]
+    sequence = Sequence(fill, np.zeros_like(case.missing))
+    window = around_gaps(case.net, sequence, gaps, [gap.stop for gap in gaps])
+    found, error = GSN(steps=4, chains=4000).log_prob(KEY, case.net, window)
+    wanted, too_few = (np.log(case.chain.forced(n, case.start, fill)[0]) for n in (2, 1))
+    assert abs(found[0] - wanted) < 4 * error[0]
+    assert abs(too_few - wanted) > 8 * error[0]  # it could have been told
+
+
 def test_bayes_chain_of_the_tests_above_has_reached_the_posterior():
     """So what they say of its draws, its marginals and its score is about the posterior."""
     case = make_case("bayes")
@@ -325,7 +338,7 @@ def test_bayes_looks_no_further_ahead_than_it_may():
     log_prob, error = strategy.log_prob(KEY, net, window)
 
     def log_posterior(missing, stop):
-        fills = oracle.fills(values[:stop], missing[:stop], SYMBOLS.values)
+        fills = oracle.fills(values[:stop], missing[:stop], SYMBOLS.cardinality)
         given = [np.array_equal(fill, values[:stop]) for fill in fills]
         return np.log(oracle.posterior(net, fills)[given].item())
 

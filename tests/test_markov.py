@@ -52,7 +52,7 @@ def nets():
     pieces = [chain(2000, seed) for seed in range(20)]
     frame = Categorical(K)
     key = jax.random.key(0)
-    schedule = Schedule(steps=400, batch=32, length=40, learning_rate=1e-2)
+    schedule = Schedule(steps=800, batch=32, length=40, learning_rate=1e-2)
     both = bidirectional(key, frame, head="softmax", hidden=16)
     forward = unidirectional(key, frame, head="softmax", hidden=16)
     return {
@@ -65,8 +65,8 @@ def nets():
     ("name", "options"),
     [
         ("nade", {}),
-        ("gsn", {"steps": 30, "chains": 30}),
-        ("bayes", {"steps": 30, "chains": 30, "lookahead": 6}),
+        ("gsn", {"steps": 30, "chains": 100}),
+        ("bayes", {"steps": 30, "chains": 100, "lookahead": 6}),
     ],
 )
 def test_regret_against_the_true_posterior_is_small(nets, name, options, capsys):
@@ -94,8 +94,8 @@ def test_regret_against_the_true_posterior_is_small(nets, name, options, capsys)
             f"\n  {name}: regret {regret:.4f} nats a gap of {GAP}, whose entropy is {entropy:.3f}; "
             f"marginals off by {off.mean():.3f} in total variation"
         )
-    assert regret < 0.05
-    assert off.mean() < 0.06
+    assert regret < 0.02
+    assert off.mean() < 0.08
 
 
 def test_oneway_pays_for_not_looking_ahead(nets):

@@ -33,7 +33,7 @@ def make(direction, head="softmax", **options):
 def random_sequence(frame, missing_part=0.4):
     """Values and which of them are unknown."""
     rng = np.random.default_rng(1)
-    values = rng.integers(0, frame.values, (T, frame.components))
+    values = rng.integers(0, frame.cardinality, (T, frame.components))
     return values, rng.random(values.shape) < missing_part
 
 
@@ -163,7 +163,8 @@ def test_weights_start_as_in_the_paper(cell, direction):
         for weights in (first.W_h, second.W_h, second.W_x):
             for gate in np.split(weights, first.blocks):
                 assert_uniform(gate, glorot(c, c))
-    assert_uniform(net.head.W_y, glorot(len(stacks) * c, symbols))
+    for W_y in np.split(np.asarray(net.head.W_y), len(stacks), axis=1):
+        assert_uniform(W_y, glorot(c, symbols))
 
 
 @every_cell

@@ -80,4 +80,4 @@ def test_what_is_missing_may_be_anything():
 
 def test_a_head_refuses_frames_that_are_not_its_own():
     with pytest.raises(CaesuraError, match="'softmax' is for categorical frames, not for binary"):
-        make_head("softmax", jax.random.key(0), Binary(3), 4)
+        make_head("softmax", jax.random.key(0), Binary(3), (4,))

@@ -21,7 +21,7 @@ class Frame(eqx.Module):
 
     @property
     @abstractmethod
-    def values(self) -> int:
+    def cardinality(self) -> int:
         """K, the number of points on which a component's marginal distribution is given."""
 
     @property
@@ -60,12 +60,12 @@ class Discrete(Frame):
         if np.isnan(known).any():
             step = int(np.flatnonzero(np.isnan(known).any(axis=1))[0])
             raise CaesuraError(f"The value at step {step} is NaN but not marked as missing.")
-        strange = (known < 0) | (known >= self.values) | (known != np.floor(known))
+        strange = (known < 0) | (known >= self.cardinality) | (known != np.floor(known))
         if strange.any():
             step, component = np.argwhere(strange)[0]
             raise CaesuraError(
                 f"The value {known[step, component]} at step {step} is not among the model's "
-                f"{self.values} values, 0 to {self.values - 1}."
+                f"{self.cardinality} values, 0 to {self.cardinality - 1}."
             )
         return known.astype(np.int32)
 
@@ -80,7 +80,7 @@ class Categorical(Discrete):
         return 1
 
     @property
-    def values(self) -> int:
+    def cardinality(self) -> int:
         return self.symbols
 
     @property
@@ -104,7 +104,7 @@ class Binary(Discrete):
         return self.switches
 
     @property
-    def values(self) -> int:
+    def cardinality(self) -> int:
         return 2
 
     @property

@@ -76,15 +76,15 @@ class Softmax(Independent):
     W_y: Float[Array, "K C"]
     b_y: Float[Array, " K"]
 
-    def __init__(self, key: PRNGKeyArray, frame: Categorical, context: int):
+    def __init__(self, key: PRNGKeyArray, frame: Categorical, sizes: tuple[int, ...]):
         self.frame = frame
-        self.W_y = glorot(key, frame.symbols, context)
+        self.W_y = _output_weights(key, frame.symbols, sizes)
         self.b_y = jnp.zeros(frame.symbols)
 
     def marginals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, "D K"]:
-        # The context is h^f and h^b end to end, so W_y is [W_y^f, W_y^b]: Eqs. (1) and (3).
+        # The context is h^f and h^b end to end, and W_y is [W_y^f, W_y^b]: Eqs. (1) and (3).
         return jax.nn.log_softmax(self.W_y @ context + self.b_y)[None]
 
 
@@ -97,9 +97,9 @@ class Bernoulli(Independent):
     W_y: Float[Array, "D C"]
     b_y: Float[Array, " D"]
 
-    def __init__(self, key: PRNGKeyArray, frame: Binary, context: int):
+    def __init__(self, key: PRNGKeyArray, frame: Binary, sizes: tuple[int, ...]):
         self.frame = frame
-        self.W_y = glorot(key, frame.switches, context)
+        self.W_y = _output_weights(key, frame.switches, sizes)
         self.b_y = jnp.zeros(frame.switches)
 
     def marginals(
@@ -107,6 +107,15 @@ class Bernoulli(Independent):
     ) -> Float[Array, "D K"]:
         logits = self.W_y @ context + self.b_y  # Eqs. (1) and (3)
         return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], axis=1)
+
+
+def _output_weights(
+    key: PRNGKeyArray, outputs: int, sizes: tuple[int, ...]
+) -> Float[Array, "outputs C"]:
+    """[W_y^f, W_y^b], each drawn by itself."""
+    keys = jax.random.split(key, len(sizes))
+    blocks = [glorot(k, outputs, size) for k, size in zip(keys, sizes, strict=True)]
+    return jnp.concatenate(blocks, axis=1)
 
 
 class Constant(Independent):
@@ -124,12 +133,12 @@ class Constant(Independent):
 HEADS: dict[str, type[Softmax] | type[Bernoulli]] = {"softmax": Softmax, "bernoulli": Bernoulli}
 
 
-def make_head(name: str, key: PRNGKeyArray, frame: Frame, context: int) -> Head:
-    """A new head of that name, if it suits the frame."""
+def make_head(name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]) -> Head:
+    """A new head of that name, if it suits the frame; `sizes` are those of the states it joins."""
     head = lookup(HEADS, name, "head")
     if not isinstance(frame, head.frames):
         raise CaesuraError(
             f"The head '{name}' is for {head.frames.__name__.lower()} frames, "
             f"not for {type(frame).__name__.lower()} ones."
         )
-    return head(key, frame, context)  # type: ignore[arg-type]  # checked the line above
+    return head(key, frame, sizes)  # type: ignore[arg-type]  # checked the line above

@@ -160,7 +160,7 @@ def bidirectional(
     return Net(
         Stack(key_f, make_cell, inputs, hidden, layers, gated=gated),
         Stack(key_b, make_cell, inputs, hidden, layers, gated=gated),
-        make_head(head, key_y, frame, 2 * hidden),
+        make_head(head, key_y, frame, (hidden, hidden)),
         missing_input,
     )
 
@@ -178,12 +178,14 @@ def unidirectional(
     make_cell = lookup(CELLS, cell, "cell")
     key_f, key_y = jax.random.split(key)
     stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False)
-    return Net(stack, _no_layers(), make_head(head, key_y, frame, hidden), "none")
+    return Net(stack, _no_layers(), make_head(head, key_y, frame, (hidden,)), "none")
 
 
 def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:
     """The frequencies in `values`, each count one higher so that nothing is impossible."""
-    counts = np.stack([np.bincount(column, minlength=frame.values) + 1.0 for column in values.T])
+    counts = np.stack(
+        [np.bincount(column, minlength=frame.cardinality) + 1.0 for column in values.T]
+    )
     log_probs = jnp.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)), jnp.float32)
     return Net(_no_layers(), _no_layers(), Constant(frame, log_probs), "none")
 

@@ -23,7 +23,7 @@ class Estimate(NamedTuple):
 
 
 class Marginals(NamedTuple):
-    """Each missing step by itself, everything else in its window integrated out."""
+    """Each missing step by itself, as the strategy sees it while the other gaps are not known."""
 
     values: Estimate  # [B, W, D, K]: of every value of each component
     steps: Estimate  # [B, W]: of the frame that the window gives for the step

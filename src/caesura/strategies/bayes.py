@@ -64,7 +64,7 @@ def look_ahead(net: Net, cursor: Cursor, valid: Bool[Array, "L W"]) -> Float[Arr
     def propose(lane: Cursor) -> tuple[Float[Array, " K"], State]:
         before = jax.tree.map(lambda h: h[lane.at], lane.forward)
         context = net.context(before, net.backward.initial())
-        symbols = jnp.arange(net.frame.values)[:, None]
+        symbols = jnp.arange(net.frame.cardinality)[:, None]
         inputs = jax.vmap(net.encode, in_axes=(0, None))(symbols, ~whole)
         states = jax.vmap(net.forward.step, in_axes=(None, 0))(before, inputs)
         return net.head.marginals(context, symbols[0], whole)[0], states

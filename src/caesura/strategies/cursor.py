@@ -30,6 +30,13 @@ class Cursor(eqx.Module):
     backward: PyTree[Float[Array, "L W+1 ..."]]  # true from [at + 1] on
 
 
+class Order(NamedTuple):
+    """The steps that each lane visits, one after the other: the first `visits` of `steps`."""
+
+    steps: Int[Array, "L W"]
+    visits: Int[Array, " L"]
+
+
 class Step(NamedTuple):
     """What a visit may use: the step's context, its frame now, and what was asked of it."""
 
@@ -143,16 +150,15 @@ def walk(
     conditional: Conditional,
     cursor: Cursor,
     window: Window,
-    order: Int[Array, "L W"],
+    order: Order,
     visit: Visit,
 ) -> tuple[Cursor, PyTree[Shaped[Array, "L W ..."]]]:
-    """Visit every missing step once, in the given order; what a visit notes stands at its step."""
+    """Go through missing steps in the given order; what a visit notes stands at its step."""
     visit_all = jax.vmap(partial(visit, conditional.head))
-    count = jnp.sum(window.missing_steps, axis=1)
 
     def visit_next(i: Int[Array, ""], cursor: Cursor) -> tuple[Cursor, Array, Array, PyTree]:
-        here = i < count  # a lane with fewer missing steps waits for the others
-        t = jnp.where(here, order[:, i], cursor.at)
+        here = i < order.visits  # a lane with fewer visits to make waits for the others
+        t = jnp.where(here, order.steps[:, i], cursor.at)
         cursor = move(net, cursor, t)
         asked = (_row(a, t) for a in (cursor.values, window.missing, window.values))
         keys = jax.random.split(jax.random.fold_in(key, i), len(t))
@@ -167,14 +173,20 @@ def walk(
         return cursor, jax.tree.map(lambda a, n: _write(a, t, here, n), carry[1], noted)
 
     noted = jax.eval_shape(visit_next, jnp.int32(0), cursor)[-1]
-    steps = order.shape[1]
-    notes = jax.tree.map(lambda n: jnp.zeros((len(n), steps, *n.shape[1:]), n.dtype), noted)
-    return jax.lax.fori_loop(0, jnp.max(count), and_note, (cursor, notes))
+    width = order.steps.shape[1]
+    notes = jax.tree.map(lambda n: jnp.zeros((len(n), width, *n.shape[1:]), n.dtype), noted)
+    return jax.lax.fori_loop(0, jnp.max(order.visits), and_note, (cursor, notes))
+
+
+def left_to_right(window: Window) -> Order:
+    """The missing steps of each stretch as they stand."""
+    missing = window.missing_steps
+    return Order(jnp.argsort(~missing, axis=1, stable=True), jnp.sum(missing, axis=1))
 
 
 def random_order(
     key: PRNGKeyArray, window: Window, *, rightward: Bool[Array, ""] | bool = True
-) -> Int[Array, "B W"]:
+) -> Order:
     """The missing steps of each stretch, gap by gap and in random order inside a gap.
 
     With one gap, as in the paper, that is any of the g! orders. With several, taking them one after
@@ -183,7 +195,8 @@ def random_order(
     missing = window.missing_steps
     gap = jnp.cumsum(window.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
     place = gap + jax.random.uniform(key, missing.shape)
-    return jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
+    steps = jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
+    return Order(steps, jnp.sum(missing, axis=1))
 
 
 def _row(array: Shaped[Array, "L W ..."], t: Int[Array, " L"]) -> Shaped[Array, "L ..."]:

@@ -12,6 +12,7 @@ from caesura.strategies.base import Estimate, Marginals, Strategy, at_least, log
 from caesura.strategies.cursor import (
     Conditional,
     Cursor,
+    Order,
     Visit,
     draw,
     draw_and_note,
@@ -40,8 +41,7 @@ class Gibbs(Strategy):
     def draw(
         self, key: PRNGKeyArray, net: Net, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
-        lanes = window.repeat(samples)
-        cursor = self._sweep_until(self._sweeps(lanes), key, net, lanes)
+        cursor = self._sweep_all_but(0, key, net, window.repeat(samples))
         return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
 
     @eqx.filter_jit
@@ -54,41 +54,45 @@ class Gibbs(Strategy):
         noted = self._note_last_sweep(key, net, window.repeat(self.chains), draw_and_note)
         return Marginals(*(log_mean(split_lanes(n, self.chains)) for n in noted))
 
-    def _sweeps(self, lanes: Window) -> Int[Array, ""]:
-        """M steps are M/g sweeps over the g missing steps; at least one."""
-        missing = jnp.max(jnp.sum(lanes.missing_steps, axis=1))
-        return jnp.maximum(-(-self.steps // missing), 1)
+    def _sweeps(self, lanes: Window) -> Int[Array, " L"]:
+        """M steps are M/g sweeps over g missing steps; at least one."""
+        return jnp.maximum(-(-self.steps // jnp.sum(lanes.missing_steps, axis=1)), 1)
 
-    def _sweep_until(
-        self, sweeps: Int[Array, ""], key: PRNGKeyArray, net: Net, lanes: Window
-    ) -> Cursor:
-        """One chain a lane, from a random start."""
+    def _sweep_all_but(self, last: int, key: PRNGKeyArray, net: Net, lanes: Window) -> Cursor:
+        """One chain a lane, from a random start; the `last` sweeps are left to the caller."""
         keys = jax.random.split(jax.random.fold_in(key, 0), lanes.valid.shape)
         start = jnp.where(lanes.missing, jax.vmap(jax.vmap(net.frame.start))(keys), lanes.values)
         cursor = enter(net, lanes, start, jnp.zeros_like(lanes.missing))
-        return jax.lax.fori_loop(
-            0, sweeps, lambda i, cursor: self._sweep(i, key, net, lanes, cursor, draw)[0], cursor
-        )
+
+        longest = jnp.max(self._sweeps(lanes))
+
+        def sweep(i: Array, cursor: Cursor) -> Cursor:
+            return self._sweep(longest - i, key, net, lanes, cursor, draw)[0]
+
+        return jax.lax.fori_loop(0, longest - last, sweep, cursor)
 
     def _note_last_sweep(
         self, key: PRNGKeyArray, net: Net, lanes: Window, visit: Visit
     ) -> PyTree[Array]:
-        last = self._sweeps(lanes) - 1
-        cursor = self._sweep_until(last, key, net, lanes)
-        return self._sweep(last, key, net, lanes, cursor, visit)[1]
+        cursor = self._sweep_all_but(1, key, net, lanes)
+        return self._sweep(jnp.int32(1), key, net, lanes, cursor, visit)[1]
 
     def _sweep(
         self,
-        i: Int[Array, ""],
+        to_go: Int[Array, ""],
         key: PRNGKeyArray,
         net: Net,
         lanes: Window,
         cursor: Cursor,
         visit: Visit,
     ) -> tuple[Cursor, PyTree[Array]]:
-        """Visit every missing step once, in a new random order."""
-        key_order, key_visits = jax.random.split(jax.random.fold_in(key, i + 1))
+        """Visit every missing step once, in a new random order; `to_go` counts down to 1.
+
+        Lanes with longer gaps make fewer sweeps: they start later, and all end together.
+        """
+        key_order, key_visits = jax.random.split(jax.random.fold_in(key, to_go))
         # There and back again: with several gaps, a sweep begins where the one before it ended.
-        order = random_order(key_order, lanes, rightward=i % 2 == 0)
+        order = random_order(key_order, lanes, rightward=to_go % 2 == 0)
+        order = Order(order.steps, jnp.where(to_go <= self._sweeps(lanes), order.visits, 0))
         conditional = self.conditional(net, lanes)
         return walk(key_visits, net, conditional, cursor, lanes, order, visit)

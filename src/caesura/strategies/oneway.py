@@ -25,6 +25,7 @@ from caesura.strategies.cursor import (
     enter,
     force,
     given_the_rest,
+    left_to_right,
     walk,
 )
 from caesura.strategies.window import Window
@@ -60,5 +61,4 @@ class OneWay(Strategy):
 
 def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:
     cursor = enter(net, window, window.values, window.missing)
-    left_to_right = jnp.argsort(~window.missing_steps, axis=1, stable=True)
-    return walk(key, net, given_the_rest(net), cursor, window, left_to_right, visit)
+    return walk(key, net, given_the_rest(net), cursor, window, left_to_right(window), visit)
