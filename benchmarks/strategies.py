@@ -24,7 +24,7 @@ from jaxtyping import Array
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net, bidirectional, unidirectional
 from caesura.sequence import Gap, Sequence
-from caesura.strategies import Estimate, Window, around_gaps
+from caesura.strategies import Estimate, Strategy, Window, around_gaps
 from caesura.strategies.bayes import Bayes, look_ahead
 from caesura.strategies.cursor import enter
 from caesura.strategies.gsn import GSN
@@ -43,6 +43,10 @@ def window(net: Net, length: int, gap: int) -> Window:
     """One gap in the middle of a text."""
     start = length // 2
     return around_gaps(net, text(length), [Gap(start, start + gap)], [start + gap])
+
+
+def log_prob(strategy: Strategy, net: Net, window: Window) -> Estimate:
+    return strategy.log_prob(KEY, net, window, window.values[:, None])
 
 
 def seconds(*runs: Callable[[], object], repeats: int) -> list[float]:
@@ -117,12 +121,12 @@ def bench_nade(hidden: int, repeats: int) -> None:
     values = jnp.asarray(text(length).values)
 
     def score(gap: int) -> Callable[[], Estimate]:
-        return lambda: NADE().log_prob(KEY, net, window(net, length, gap))
+        return lambda: log_prob(NADE(), net, window(net, length, gap))
 
     def written_out() -> Array:
         return all_orders(net, values, length // 2, gap)
 
-    np.testing.assert_allclose(score(gap)().log_prob[0], written_out(), rtol=1e-4)
+    np.testing.assert_allclose(score(gap)().log_prob[0, 0], written_out(), rtol=1e-4)
     ours, plain = seconds(score(gap), written_out, repeats=repeats)
     name = f"exact `nade` score, g=5, T={length}, context included"
     row(name, ours, "120 orders × 5 passes", plain)
@@ -139,7 +143,7 @@ def bench_gsn(hidden: int, repeats: int, chains: int) -> None:
     values = jnp.asarray(text(1000).values)
 
     def at(window: Window) -> Callable[[], object]:
-        return lambda: gsn.log_prob(KEY, net, window)
+        return lambda: log_prob(gsn, net, window)
 
     # One program serves both, so any difference between them is the machine's.
     at_100, at_1000 = seconds(at(short), at(long), repeats=3 * repeats)

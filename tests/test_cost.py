@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -80,8 +81,18 @@ def test_chains_side_by_side_cost_at_most_both_ways():
     gsn = STRATEGIES["gsn"](steps=40, chains=5)
     net, sequence, stop = problem(gsn, 64, 30, 4)
     window = around_missing(net, sequence, stop)
-    cost = cell_steps(lambda: gsn.log_prob(KEY, net, window))
+    cost = cell_steps(lambda: gsn.log_prob(KEY, net, window, window.values[:, None]))
     assert cost <= 5 * (4 + 40 * 2 * (4 - 1))
+
+
+def test_more_fills_cost_one_more_sweep_each():
+    gsn = STRATEGIES["gsn"](steps=40, chains=5)
+    net, sequence, stop = problem(gsn, 64, 30, 4)
+    window = around_missing(net, sequence, stop)
+    fills = jnp.repeat(window.values[:, None], 3, axis=1)
+    one = cell_steps(lambda: gsn.log_prob(KEY, net, window, fills[:, :1]))
+    three = cell_steps(lambda: gsn.log_prob(KEY, net, window, fills))
+    assert three <= one + 2 * 5 * 4 * 2 * (4 - 1)
 
 
 @pytest.mark.parametrize("g", [1, 2, 4, 5, 6])
@@ -91,7 +102,10 @@ def test_the_exact_nade_score_costs_two_to_the_g(g):
     window = around_missing(net, sequence, stop)
     width = window.values.shape[1]
     # 2^g − 2 in each direction for the subsets, and one pass each way to find the gap's edges.
-    assert cell_steps(lambda: nade.log_prob(KEY, net, window)) == 2 * (2**g - 2) + 2 * width
+    assert (
+        cell_steps(lambda: nade.log_prob(KEY, net, window, window.values[:, None]))
+        == 2 * (2**g - 2) + 2 * width
+    )
 
 
 def test_a_nade_fill_visits_each_step_once():
@@ -115,7 +129,7 @@ def test_oneway_passes_the_gap_once():
     oneway, g = STRATEGIES["oneway"](), 6
     net, sequence, stop = problem(oneway, 64, 30, g)
     window = around_missing(net, sequence, stop)
-    assert cell_steps(lambda: oneway.log_prob(KEY, net, window)) == g - 1
+    assert cell_steps(lambda: oneway.log_prob(KEY, net, window, window.values[:, None])) == g - 1
 
 
 def test_bayes_runs_every_symbol_from_the_step_to_the_end():

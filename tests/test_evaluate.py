@@ -31,7 +31,8 @@ def test_every_gap_counts_once_as_if_it_were_alone(name):
             missing = np.zeros(values.shape, bool)
             missing[gap.start : gap.stop] = True
             window = around_missing(net, Sequence(values, missing), gap.stop)
-            alone.append(strategy.log_prob(jax.random.key(0), net, window).log_prob[0])
+            score = strategy.log_prob(jax.random.key(0), net, window, window.values[:, None])
+            alone.append(score.log_prob[0, 0])
     assert result.gaps == len(alone) == 3 + 7
     assert result.nll == pytest.approx(-np.mean(alone), rel=1e-5)
     assert result.standard_error == pytest.approx(np.std(alone, ddof=1) / 10**0.5, rel=1e-4)

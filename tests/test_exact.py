@@ -66,21 +66,18 @@ def stretch(strategy, missing):
     return slice(first, strategy.stop(last + 1, len(missing)))
 
 
-def windows(strategy, net, missing, fills):
-    """One window for each of the fills, which holds them where they are missing."""
+def window_with(strategy, net, missing, values):
+    """The window around all that is missing, holding `values` there."""
+    return around_missing(net, Sequence(values, missing), stretch(strategy, missing).stop)
+
+
+def score(strategy, net, missing, fills, key=KEY):
+    """Log-probabilities of fills of whole sequences, and their standard errors."""
     steps = stretch(strategy, missing)
-    window = around_missing(net, Sequence(fills[0], missing), steps.stop)
-    window = jax.tree.map(lambda a: jnp.asarray(np.asarray(a).repeat(len(fills), axis=0)), window)
-    values = np.array(window.values)
-    values[:, : steps.stop - steps.start] = np.array(fills)[:, steps]
-    return window.with_values(jnp.asarray(values))
-
-
-def probabilities_one_by_one(strategy, net, missing):
-    """exp(log_prob) of every fill; one call for each, so that all meet the same random numbers."""
-    fills = all_fills(net.frame, missing)
-    calls = (strategy.log_prob(KEY, net, windows(strategy, net, missing, [f])) for f in fills)
-    return np.exp([float(estimate.log_prob.item()) for estimate in calls])
+    window = window_with(strategy, net, missing, fills[0])
+    inside = np.zeros((1, len(fills), *window.values.shape[1:]), np.int32)
+    inside[0, :, : steps.stop - steps.start] = np.array(fills)[:, steps]
+    return (np.asarray(a)[0] for a in strategy.log_prob(key, net, window, jnp.asarray(inside)))
 
 
 def assert_marginals(strategy, missing, found, values, frames):
@@ -118,7 +115,7 @@ def assert_drawn_from(draws, fills, probs, steps):
 
 
 def assert_nade_equals_the_oracle(net, missing, fills):
-    found, error = NADE().log_prob(KEY, net, windows(NADE(), net, missing, fills))
+    found, error = score(NADE(), net, missing, fills)
     wanted = np.log([oracle.nade(net, fill, missing) for fill in fills])
     np.testing.assert_allclose(found, wanted, atol=2e-5)
     assert (error == 0).all()
@@ -161,16 +158,17 @@ def test_nade_scores_gaps_of_different_lengths_side_by_side():
     net, values = make_net("bidirectional"), random_values(SYMBOLS, mask("......"))
     sequence = Sequence(values, np.zeros_like(values, bool))
     gaps = [Gap(0, 2), Gap(2, 3), Gap(3, 6)]
-    found = NADE().log_prob(KEY, net, around_gaps(net, sequence, gaps, [gap.stop for gap in gaps]))
+    window = around_gaps(net, sequence, gaps, [gap.stop for gap in gaps])
+    found = NADE().log_prob(KEY, net, window, window.values[:, None])
     patterns = ("xx....", "..x...", "...xxx")
     wanted = np.log([oracle.nade(net, values, mask(pattern)) for pattern in patterns])
-    np.testing.assert_allclose(found.log_prob, wanted, atol=2e-5)
+    np.testing.assert_allclose(found.log_prob[:, 0], wanted, atol=2e-5)
 
 
 def test_nade_marginals_are_what_the_net_says_while_all_is_missing():
     net, missing = make_net("bidirectional", SWITCHES), mask(".x.xx.", "...x..")
     values = random_values(SWITCHES, missing)
-    found = NADE().marginals(KEY, net, windows(NADE(), net, missing, [values]))
+    found = NADE().marginals(KEY, net, window_with(NADE(), net, missing, values))
     probs = oracle.predict(net, values, missing)
     frames = [oracle.prob_of_frame(*now) for now in zip(probs, values, missing, strict=True)]
     assert_marginals(NADE(), missing, found, probs, frames)
@@ -187,7 +185,7 @@ def test_nade_marginals_are_what_the_net_says_while_all_is_missing():
 def test_oneway_is_the_chain_rule(frame, components, cell, layers):
     net, missing = make_net("forward", frame, cell=cell, layers=layers), mask(*components)
     fills = all_fills(frame, missing)
-    found, error = OneWay().log_prob(KEY, net, windows(OneWay(), net, missing, fills))
+    found, error = score(OneWay(), net, missing, fills)
     wanted = np.log([oracle.oneway(net, fill, missing) for fill in fills])
     np.testing.assert_allclose(found, wanted, atol=2e-5)
     assert (error == 0).all()
@@ -200,7 +198,7 @@ def test_oneway_marginals_are_sums_over_fills(frame, components):
     net, missing = make_net("forward", frame), mask(*components)
     fills, strategy = all_fills(frame, missing), OneWay(chains=4000)
     probs = np.array([oracle.oneway(net, fill, missing) for fill in fills])
-    found = strategy.marginals(KEY, net, windows(strategy, net, missing, fills[-1:]))
+    found = strategy.marginals(KEY, net, window_with(strategy, net, missing, fills[-1]))
     assert_marginals(strategy, missing, found, *oracle.marginals(fills, probs, fills[-1]))
 
 
@@ -211,10 +209,10 @@ def test_onegram_is_the_smoothed_frequency_of_each_value():
     on = (data.sum(axis=0) + 1) / (len(data) + 2)
     probs = np.tile(np.stack([1 - on, on], axis=1), (4, 1, 1))
     for fill in all_fills(frame, missing):
-        window = windows(OneGram(), net, missing, [fill])
+        window = window_with(OneGram(), net, missing, fill)
         frames = [oracle.prob_of_frame(*now) for now in zip(probs, fill, missing, strict=True)]
-        found = OneGram().log_prob(KEY, net, window)
-        np.testing.assert_allclose(np.exp(found.log_prob[0]), np.prod(frames), rtol=1e-5)
+        log_prob, _ = score(OneGram(), net, missing, [fill])
+        np.testing.assert_allclose(np.exp(log_prob), np.prod(frames), rtol=1e-5)
         assert_marginals(OneGram(), missing, OneGram().marginals(KEY, net, window), probs, frames)
 
 
@@ -233,9 +231,10 @@ def test_onegram_is_the_smoothed_frequency_of_each_value():
 def test_joint_sums_to_one_and_draws_come_from_it(strategy, frame, components):
     net, missing = make_net(strategy.net, frame), mask(*components)
     fills = all_fills(frame, missing)
-    probs = np.exp(strategy.log_prob(KEY, net, windows(strategy, net, missing, fills)).log_prob)
+    log_probs, _ = score(strategy, net, missing, fills)
+    probs = np.exp(log_probs)
     assert probs.sum() == pytest.approx(1, abs=1e-5)
-    draws = strategy.draw(KEY, net, windows(strategy, net, missing, fills[:1]), DRAWS)
+    draws = strategy.draw(KEY, net, window_with(strategy, net, missing, fills[0]), DRAWS)
     assert_drawn_from(draws, fills, probs, stretch(strategy, missing))
 
 
@@ -280,7 +279,8 @@ def make_case(name):
 )
 def test_forced_sweep_is_a_distribution_with_the_expectation_of_its_chain(names):
     for case in map(make_case, names):
-        found = probabilities_one_by_one(case.strategy, case.net, case.missing)
+        log_probs, _ = score(case.strategy, case.net, case.missing, case.fills)
+        found = np.exp(log_probs)  # all fills meet the same chains
         assert found.sum() == pytest.approx(1, abs=1e-5)
         for prob, fill in zip(found, case.fills, strict=True):
             mean, deviation = case.chain.forced(case.sweeps, case.start, fill)
@@ -291,7 +291,7 @@ def test_forced_sweep_is_a_distribution_with_the_expectation_of_its_chain(names)
 def test_marginals_are_those_of_the_chain(names):
     for case in map(make_case, names):
         probs = case.chain.after(case.sweeps, case.start)
-        window = windows(case.strategy, case.net, case.missing, case.fills[-1:])
+        window = window_with(case.strategy, case.net, case.missing, case.fills[-1])
         found = case.strategy.marginals(KEY, case.net, window)
         wanted = oracle.marginals(case.fills, probs, case.fills[-1])
         assert_marginals(case.strategy, case.missing, found, *wanted)
@@ -301,7 +301,7 @@ def test_marginals_are_those_of_the_chain(names):
 def test_draws_are_those_of_the_chain(names):
     for case in map(make_case, names):
         probs = case.chain.after(case.sweeps, case.start)
-        window = windows(case.strategy, case.net, case.missing, case.fills[:1])
+        window = window_with(case.strategy, case.net, case.missing, case.fills[0])
         draws = case.strategy.draw(KEY, case.net, window, DRAWS)
         assert_drawn_from(draws, case.fills, probs, stretch(case.strategy, case.missing))
 
@@ -313,10 +313,11 @@ def test_a_chain_does_not_care_for_its_neighbours_in_the_batch():
     gaps = [Gap(1, 4), Gap(0, 6)]
     sequence = Sequence(fill, np.zeros_like(case.missing))
     window = around_gaps(case.net, sequence, gaps, [gap.stop for gap in gaps])
-    found, error = GSN(steps=4, chains=4000).log_prob(KEY, case.net, window)
+    strategy = GSN(steps=4, chains=4000)
+    found, error = strategy.log_prob(KEY, case.net, window, window.values[:, None])
     wanted, too_few = (np.log(case.chain.forced(n, case.start, fill)[0]) for n in (2, 1))
-    assert abs(found[0] - wanted) < 4 * error[0]
-    assert abs(too_few - wanted) > 8 * error[0]  # it could have been told
+    assert abs(found[0, 0] - wanted) < 4 * error[0, 0]
+    assert abs(too_few - wanted) > 8 * error[0, 0]  # it could have been told
 
 
 def test_bayes_chain_of_the_tests_above_has_reached_the_posterior():
@@ -335,7 +336,8 @@ def test_bayes_looks_no_further_ahead_than_it_may():
     stops = [strategy.stop(gap.stop, 6) for gap in gaps]
     assert stops == [4, 6]
     window = around_gaps(net, Sequence(values, np.zeros_like(missing[0])), gaps, stops)
-    log_prob, error = strategy.log_prob(KEY, net, window)
+    score = strategy.log_prob(KEY, net, window, window.values[:, None])
+    log_prob, error = (np.asarray(a)[:, 0] for a in score)
 
     def log_posterior(missing, stop):
         fills = oracle.fills(values[:stop], missing[:stop], SYMBOLS.cardinality)
@@ -365,18 +367,19 @@ def assert_honest(log_prob, error, mean):
 def test_standard_errors_of_chains_are_honest():
     case = make_case("gsn")
     strategy, fill = GSN(steps=4, chains=20), case.fills[0]
-    window = windows(strategy, case.net, case.missing, [fill] * 100)
+    window = window_with(strategy, case.net, case.missing, fill).repeat(100)
     mean, _ = case.chain.forced(case.sweeps, case.start, fill)
-    assert_honest(*strategy.log_prob(KEY, case.net, window), mean)
+    found = strategy.log_prob(KEY, case.net, window, window.values[:, None])
+    assert_honest(*(np.asarray(a)[:, 0] for a in found), mean)
 
 
 def test_sampled_orders_agree_with_all_orders_and_their_standard_errors_are_honest():
     net, missing = make_net("bidirectional", cell="gru", layers=2), mask("x.xx.")
     strategy = NADE(exact_up_to=0, orders=20)
-    assert probabilities_one_by_one(strategy, net, missing).sum() == pytest.approx(1, abs=1e-5)
+    log_probs, _ = score(strategy, net, missing, all_fills(SYMBOLS, missing))
+    assert np.exp(log_probs).sum() == pytest.approx(1, abs=1e-5)  # the same orders for all fills
+    fills = some_fills(SYMBOLS, missing)
     keys = jax.random.split(KEY, 100)
-    for fill in some_fills(SYMBOLS, missing):
-        window = windows(strategy, net, missing, [fill])
-        estimates = [strategy.log_prob(key, net, window) for key in keys]
-        log_prob, error = np.array(estimates)[..., 0].T
+    estimates = np.array([list(score(strategy, net, missing, fills, key)) for key in keys])
+    for (log_prob, error), fill in zip(estimates.transpose(2, 1, 0), fills, strict=True):
         assert_honest(log_prob, error, oracle.nade(net, fill, missing))

@@ -77,12 +77,9 @@ def test_regret_against_the_true_posterior_is_small(nets, name, options, capsys)
     window = around_gaps(net, Sequence(values, np.zeros_like(values, bool)), GAPS, stops)
     truth = np.array([true_posterior(values, gap) for gap in GAPS])
 
-    every_fill = window.repeat(len(FILLS))
-    given = np.asarray(every_fill.values).copy()
-    given[:, :GAP, 0] = np.tile(FILLS, (len(GAPS), 1))
-    every_fill = every_fill.with_values(jnp.asarray(given))
-    log_probs = strategy.log_prob(jax.random.key(1), net, every_fill).log_prob
-    ours = np.asarray(log_probs).reshape(truth.shape)
+    fills = np.repeat(np.asarray(window.values)[:, None], len(FILLS), axis=1)
+    fills[:, :, :GAP, 0] = FILLS
+    ours = strategy.log_prob(jax.random.key(1), net, window, jnp.asarray(fills)).log_prob
     regret = float((truth * (np.log(truth) - ours)).sum(axis=1).mean())
 
     marginals = strategy.marginals(jax.random.key(2), net, window).values.log_prob
@@ -104,6 +101,9 @@ def test_oneway_pays_for_not_looking_ahead(nets):
     values = chain(100, VALUES_SEED)
     sequence = Sequence(values, np.zeros_like(values, bool))
     window = around_gaps(nets["forward"], sequence, GAPS, [gap.stop for gap in GAPS])
-    score = np.asarray(strategy.log_prob(jax.random.key(1), nets["forward"], window).log_prob)
+    fills = window.values[:, None]
+    score = np.asarray(
+        strategy.log_prob(jax.random.key(1), nets["forward"], window, fills).log_prob
+    )
     blind = [np.log(A[values[t - 1 : t + 2, 0], values[t : t + 3, 0]]).sum() for t, _ in GAPS]
     assert abs(np.mean(blind) - score.mean()) < 0.05

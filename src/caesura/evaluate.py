@@ -61,7 +61,7 @@ def evaluate(
             some = windows.rows(first, batch)
             real = min(batch, len(gaps) - first)
             key, key_joint, key_single = jax.random.split(key, 3)
-            score = strategy.log_prob(key_joint, net, some).log_prob
+            score = strategy.log_prob(key_joint, net, some, some.values[:, None]).log_prob[:, 0]
             steps = strategy.marginals(key_single, net, some).steps.log_prob
             joint.append(np.asarray(score)[:real])
             single.append(np.asarray(steps)[:real, :gap])

@@ -58,19 +58,19 @@ class Filler:
             return Fill(data, [data] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
         key_draw, key_score, key_marginals = jax.random.split(jax.random.key(seed), 3)
         window = method.window(sequence)
-        drawn = method.strategy.draw(key_draw, method.net, window, samples)[0]
-        copies = window.repeat(samples).with_values(drawn)
-        scores = method.strategy.log_prob(key_score, method.net, copies)
+        drawn = method.strategy.draw(key_draw, method.net, window, samples)
+        scores = method.strategy.log_prob(key_score, method.net, window, drawn)
+        log_probs, errors = (np.asarray(a)[0] for a in scores)
         marginals = self._marginals(key_marginals, method, sequence, window)
-        values = _complete(sequence, np.asarray(drawn))
+        values = _complete(sequence, np.asarray(drawn)[0])
         completed = [self.kind.write(data, sequence.missing, v) for v in values]
-        best = int(np.argmax(scores.log_prob))
+        best = int(np.argmax(log_probs))
         chosen = values[best][sequence.missing]
         return Fill(
             best=completed[best],
             samples=completed,
-            log_probs=np.asarray(scores.log_prob),
-            standard_errors=np.asarray(scores.standard_error),
+            log_probs=log_probs,
+            standard_errors=errors,
             places=marginals.places,
             confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
             strategy=method.name,
@@ -95,8 +95,11 @@ class Filler:
         sequence = Sequence(complete.values, _mask(missing, complete))
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
-        score = method.strategy.log_prob(jax.random.key(seed), method.net, method.window(sequence))
-        return LogProb(float(score.log_prob[0]), float(score.standard_error[0]))
+        window = method.window(sequence)
+        score = method.strategy.log_prob(
+            jax.random.key(seed), method.net, window, window.values[:, None]
+        )
+        return LogProb(*(float(a[0, 0]) for a in score))
 
     def marginals(
         self,

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
@@ -32,8 +31,8 @@ class Marginals(NamedTuple):
 class Strategy(eqx.Module):
     """How gaps are filled and how their probability is computed, on one distribution.
 
-    The three verbs take a batch of windows. Where a window's values are missing, those it holds are
-    the ones that `log_prob` and `marginals` are asked about; `draw` does not look at them.
+    The three verbs take a batch of windows; what a window holds where values are missing is not
+    looked at, except by `marginals` to say how probable it is.
     """
 
     net: ClassVar[NetName]  # the net that the strategy works with
@@ -52,8 +51,10 @@ class Strategy(eqx.Module):
         """`samples` fills of each window."""
 
     @abstractmethod
-    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
-        """The joint log-probability of the given values at all missing places of each window."""
+    def log_prob(
+        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+    ) -> Estimate:
+        """[B, S]: of each of S fills of a window, the joint of its values at all missing places."""
 
     @abstractmethod
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
@@ -72,17 +73,17 @@ def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
     return Estimate(log_prob, jnp.zeros_like(log_prob))
 
 
-def log_mean(log_probs: Float[Array, "n *shape"]) -> Estimate:
+def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:
     """The log of a mean of n probabilities; its error by the delta method, NaN if n = 1."""
-    n = len(log_probs)
-    top = jax.lax.stop_gradient(jnp.max(log_probs, axis=0))
+    n = log_probs.shape[1]
+    top = jnp.max(log_probs, axis=1, keepdims=True)
     top = jnp.where(jnp.isfinite(top), top, 0.0)
     probs = jnp.exp(log_probs - top)
-    mean = jnp.mean(probs, axis=0)
-    spread = jnp.std(probs, axis=0, ddof=1) if n > 1 else jnp.full_like(mean, jnp.nan)
-    return Estimate(jnp.log(mean) + top, spread / (mean * n**0.5))
+    mean = jnp.mean(probs, axis=1)
+    spread = jnp.std(probs, axis=1, ddof=1) if n > 1 else jnp.full_like(mean, jnp.nan)
+    return Estimate(jnp.log(mean) + top[:, 0], spread / (mean * n**0.5))
 
 
-def split_lanes(lanes: Shaped[Array, "Bn *rest"], n: int) -> Shaped[Array, "n B *rest"]:
-    """Lanes of `Window.repeat(n)`, the copies of a window along the first axis."""
-    return jnp.moveaxis(lanes.reshape(-1, n, *lanes.shape[1:]), 1, 0)
+def split_lanes(lanes: Shaped[Array, "Bn *rest"], n: int) -> Shaped[Array, "B n *rest"]:
+    """Lanes of `Window.repeat(n)`, the copies of a window along an axis of their own."""
+    return lanes.reshape(-1, n, *lanes.shape[1:])

@@ -1,6 +1,7 @@
 """The only Gibbs loop: `gsn` and `bayes` differ in the conditional they resample a step from."""
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,6 +24,16 @@ from caesura.strategies.cursor import (
 )
 from caesura.strategies.window import Window
 
+LAST = 1  # how many sweeps are to go, at the last one
+
+
+class Keys(NamedTuple):
+    """What is random in a chain."""
+
+    start: PRNGKeyArray
+    orders: PRNGKeyArray
+    visits: PRNGKeyArray
+
 
 class Gibbs(Strategy):
     """Random start, then M steps that each resample one missing step given all the others."""
@@ -41,58 +52,71 @@ class Gibbs(Strategy):
     def draw(
         self, key: PRNGKeyArray, net: Net, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
-        cursor = self._sweep_all_but(0, key, net, window.repeat(samples))
-        return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
+        keys = Keys(*jax.random.split(key, 3))
+        cursor = self._sweep_all_but(0, keys, net, window.repeat(samples))
+        return split_lanes(cursor.values, samples)
 
     @eqx.filter_jit
-    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
-        log_probs = self._note_last_sweep(key, net, window.repeat(self.chains), force)
-        return log_mean(split_lanes(jnp.sum(log_probs, axis=1), self.chains))
+    def log_prob(
+        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+    ) -> Estimate:
+        keys = Keys(*jax.random.split(key, 3))
+        lanes = window.repeat(self.chains)
+        cursor = self._sweep_all_but(1, keys, net, lanes)
+        order = self._order(LAST, keys, lanes)
+        # No chain depends on the fills, so each is run once, and then forced to all of them.
+        samples = fills.shape[1]
+        cursor, order = jax.tree.map(lambda a: jnp.repeat(a, samples, axis=0), (cursor, order))
+        lanes = lanes.with_fills(jnp.repeat(fills, self.chains, axis=0))
+        log_probs = self._sweep(LAST, keys, net, lanes, cursor, order, force)[1]
+        return log_mean(jnp.sum(log_probs, axis=1).reshape(-1, self.chains, samples))
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        noted = self._note_last_sweep(key, net, window.repeat(self.chains), draw_and_note)
+        keys = Keys(*jax.random.split(key, 3))
+        lanes = window.repeat(self.chains)
+        cursor = self._sweep_all_but(1, keys, net, lanes)
+        order = self._order(LAST, keys, lanes)
+        noted = self._sweep(LAST, keys, net, lanes, cursor, order, draw_and_note)[1]
         return Marginals(*(log_mean(split_lanes(n, self.chains)) for n in noted))
+
+    def _sweep_all_but(self, last: int, keys: Keys, net: Net, lanes: Window) -> Cursor:
+        """One chain a lane, from a random start; the `last` sweeps are left to the caller."""
+        each_step = jax.random.split(keys.start, lanes.valid.shape)
+        start = jax.vmap(jax.vmap(net.frame.start))(each_step)
+        start = jnp.where(lanes.missing, start, lanes.values)
+        cursor = enter(net, lanes, start, jnp.zeros_like(lanes.missing))
+        longest = jnp.max(self._sweeps(lanes))
+
+        def sweep(i: Array, cursor: Cursor) -> Cursor:
+            order = self._order(longest - i, keys, lanes)
+            return self._sweep(longest - i, keys, net, lanes, cursor, order, draw)[0]
+
+        return jax.lax.fori_loop(0, longest - last, sweep, cursor)
 
     def _sweeps(self, lanes: Window) -> Int[Array, " L"]:
         """M steps are M/g sweeps over g missing steps; at least one."""
         return jnp.maximum(-(-self.steps // jnp.sum(lanes.missing_steps, axis=1)), 1)
 
-    def _sweep_all_but(self, last: int, key: PRNGKeyArray, net: Net, lanes: Window) -> Cursor:
-        """One chain a lane, from a random start; the `last` sweeps are left to the caller."""
-        keys = jax.random.split(jax.random.fold_in(key, 0), lanes.valid.shape)
-        start = jnp.where(lanes.missing, jax.vmap(jax.vmap(net.frame.start))(keys), lanes.values)
-        cursor = enter(net, lanes, start, jnp.zeros_like(lanes.missing))
-
-        longest = jnp.max(self._sweeps(lanes))
-
-        def sweep(i: Array, cursor: Cursor) -> Cursor:
-            return self._sweep(longest - i, key, net, lanes, cursor, draw)[0]
-
-        return jax.lax.fori_loop(0, longest - last, sweep, cursor)
-
-    def _note_last_sweep(
-        self, key: PRNGKeyArray, net: Net, lanes: Window, visit: Visit
-    ) -> PyTree[Array]:
-        cursor = self._sweep_all_but(1, key, net, lanes)
-        return self._sweep(jnp.int32(1), key, net, lanes, cursor, visit)[1]
-
-    def _sweep(
-        self,
-        to_go: Int[Array, ""],
-        key: PRNGKeyArray,
-        net: Net,
-        lanes: Window,
-        cursor: Cursor,
-        visit: Visit,
-    ) -> tuple[Cursor, PyTree[Array]]:
-        """Visit every missing step once, in a new random order; `to_go` counts down to 1.
+    def _order(self, to_go: int | Int[Array, ""], keys: Keys, lanes: Window) -> Order:
+        """Every missing step once, in a new random order for every sweep.
 
         Lanes with longer gaps make fewer sweeps: they start later, and all end together.
         """
-        key_order, key_visits = jax.random.split(jax.random.fold_in(key, to_go))
+        key = jax.random.fold_in(keys.orders, to_go)
         # There and back again: with several gaps, a sweep begins where the one before it ended.
-        order = random_order(key_order, lanes, rightward=to_go % 2 == 0)
-        order = Order(order.steps, jnp.where(to_go <= self._sweeps(lanes), order.visits, 0))
-        conditional = self.conditional(net, lanes)
-        return walk(key_visits, net, conditional, cursor, lanes, order, visit)
+        order = random_order(key, lanes, rightward=to_go % 2 == 0)
+        return Order(order.steps, jnp.where(to_go <= self._sweeps(lanes), order.visits, 0))
+
+    def _sweep(
+        self,
+        to_go: int | Int[Array, ""],
+        keys: Keys,
+        net: Net,
+        lanes: Window,
+        cursor: Cursor,
+        order: Order,
+        visit: Visit,
+    ) -> tuple[Cursor, PyTree[Array]]:
+        key = jax.random.fold_in(keys.visits, to_go)
+        return walk(key, net, self.conditional(net, lanes), cursor, lanes, order, visit)

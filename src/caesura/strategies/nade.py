@@ -24,6 +24,7 @@ from caesura.strategies.base import (
 from caesura.strategies.cursor import (
     Cursor,
     Noted,
+    Order,
     Step,
     Visit,
     draw,
@@ -64,15 +65,19 @@ class NADE(Strategy):
     def draw(
         self, key: PRNGKeyArray, net: Net, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
-        cursor, _ = _fill(key, net, window.repeat(samples), draw)
-        return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
+        key_order, key_visits = jax.random.split(key)
+        lanes = window.repeat(samples)
+        cursor, _ = _fill(key_visits, net, lanes, random_order(key_order, lanes), draw)
+        return split_lanes(cursor.values, samples)
 
-    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
+    def log_prob(
+        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+    ) -> Estimate:
         # The shapes of the exact score depend on the gaps, so they are counted before it is traced.
         gaps, longest = _count_gaps(np.asarray(window.missing_steps))
         if longest <= self.exact_up_to:
-            return _exact_log_prob(net, window, bucket(gaps), _round_up(longest))
-        return _sampled_log_prob(key, net, window, self.orders)
+            return _exact_log_prob(net, window, fills, bucket(gaps), _round_up(longest))
+        return _sampled_log_prob(key, net, window, fills, self.orders)
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
@@ -80,12 +85,12 @@ class NADE(Strategy):
         return Marginals(exactly(values), exactly(given))
 
 
-def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:
+def _fill(
+    key: PRNGKeyArray, net: Net, lanes: Window, order: Order, visit: Visit
+) -> tuple[Cursor, PyTree]:
     """Each lane fills its window once, in an order of its own."""
-    key_order, key_visits = jax.random.split(key)
-    cursor = enter(net, window, window.values, window.missing)
-    order = random_order(key_order, window)
-    return walk(key_visits, net, given_the_rest(net), cursor, window, order, visit)
+    cursor = enter(net, lanes, lanes.values, lanes.missing)
+    return walk(key, net, given_the_rest(net), cursor, lanes, order, visit)
 
 
 def _all_missing(net: Net, window: Window) -> Noted:
@@ -100,9 +105,16 @@ def _all_missing(net: Net, window: Window) -> Noted:
 
 
 @eqx.filter_jit
-def _sampled_log_prob(key: PRNGKeyArray, net: Net, window: Window, orders: int) -> Estimate:
-    _, log_probs = _fill(key, net, window.repeat(orders), force)
-    return log_mean(split_lanes(jnp.sum(log_probs, axis=1), orders))
+def _sampled_log_prob(
+    key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"], orders: int
+) -> Estimate:
+    """The average over sampled orders, the same ones for all fills of a window."""
+    lanes = window.repeat(orders)
+    order = random_order(key, lanes)
+    order = jax.tree.map(lambda a: jnp.repeat(a, fills.shape[1], axis=0), order)
+    lanes = lanes.with_fills(jnp.repeat(fills, orders, axis=0))
+    _, log_probs = _fill(key, net, lanes, order, force)
+    return log_mean(jnp.sum(log_probs, axis=1).reshape(-1, orders, fills.shape[1]))
 
 
 def _count_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> tuple[int, int]:
@@ -118,14 +130,17 @@ def _round_up(longest: int) -> int:
 
 
 @eqx.filter_jit
-def _exact_log_prob(net: Net, window: Window, gaps: int, longest: int) -> Estimate:
+def _exact_log_prob(
+    net: Net, window: Window, fills: Shaped[Array, "B S W D"], gaps: int, longest: int
+) -> Estimate:
     """The chain rule over the gaps of a window, and in each of them the average over orders."""
 
     def log_prob(window: Window) -> Float[Array, ""]:
         every_gap = _gaps(net, window, gaps, longest)
         return jnp.sum(jax.vmap(lambda gap: average_over_orders(net, gap))(every_gap))
 
-    return exactly(jax.vmap(log_prob)(window))
+    log_probs = jax.vmap(log_prob)(window.with_fills(fills))
+    return exactly(split_lanes(log_probs, fills.shape[1]))
 
 
 class Gap(eqx.Module):

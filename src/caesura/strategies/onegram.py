@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, NetName, Strategy, exactly
+from caesura.strategies.base import Estimate, Marginals, NetName, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Noted, Step, note
 from caesura.strategies.window import Window
 
@@ -25,16 +25,17 @@ class OneGram(Strategy):
         def fill(key: Array, frame: Array, missing: Array) -> Array:
             return net.head.sample(key, jnp.zeros(0), frame, missing)
 
-        batch, width = window.valid.shape
-        every_step = jax.vmap(jax.vmap(fill))
-        every_sample = jax.vmap(every_step, in_axes=(1, None, None), out_axes=1)
-        return every_sample(
-            jax.random.split(key, (batch, samples, width)), window.values, window.missing
-        )
+        lanes = window.repeat(samples)
+        keys = jax.random.split(key, lanes.valid.shape)
+        drawn = jax.vmap(jax.vmap(fill))(keys, lanes.values, lanes.missing)
+        return split_lanes(drawn, samples)
 
     @eqx.filter_jit
-    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
-        return exactly(jnp.sum(_note(net, window).given, axis=1))
+    def log_prob(
+        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+    ) -> Estimate:
+        noted = _note(net, window.with_fills(fills))
+        return exactly(split_lanes(jnp.sum(noted.given, axis=1), fills.shape[1]))
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:

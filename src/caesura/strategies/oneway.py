@@ -46,12 +46,14 @@ class OneWay(Strategy):
         self, key: PRNGKeyArray, net: Net, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
         cursor, _ = _fill(key, net, window.repeat(samples), draw)
-        return jnp.moveaxis(split_lanes(cursor.values, samples), 0, 1)
+        return split_lanes(cursor.values, samples)
 
     @eqx.filter_jit
-    def log_prob(self, key: PRNGKeyArray, net: Net, window: Window) -> Estimate:
-        _, log_probs = _fill(key, net, window, force)
-        return exactly(jnp.sum(log_probs, axis=1))
+    def log_prob(
+        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+    ) -> Estimate:
+        _, log_probs = _fill(key, net, window.with_fills(fills), force)
+        return exactly(split_lanes(jnp.sum(log_probs, axis=1), fills.shape[1]))
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:

@@ -50,9 +50,10 @@ class Window(eqx.Module):
         """`count` of the stretches."""
         return jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, count), self)
 
-    def with_values(self, values: Shaped[Array, "B W D"]) -> "Window":
-        """The same stretches with other values."""
-        return eqx.tree_at(lambda window: window.values, self, values)
+    def with_fills(self, fills: Shaped[Array, "B S W D"]) -> "Window":
+        """Every stretch S times, with one of its fills each."""
+        copies = self.repeat(fills.shape[1])
+        return eqx.tree_at(lambda window: window.values, copies, fills.reshape(copies.values.shape))
 
 
 def bucket(n: int) -> int:
