@@ -26,15 +26,6 @@ KEY = jax.random.key(0)
 DRAWS = 20_000
 
 
-@pytest.fixture(autouse=True, scope="module")
-def compiled_in_less_time():
-    """Nets this small spend their time in the compiler."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
 def make_net(direction, frame=SYMBOLS, **options):
     """A net with large weights, so that what it says is far from uniform."""
     rng = np.random.default_rng(2)
