@@ -21,7 +21,7 @@ def test_gaps_stay_clear_of_both_ends():
 
 @pytest.mark.parametrize("name", ["nade", "oneway", "onegram"])
 def test_every_gap_counts_once_as_if_it_were_alone(name):
-    strategy = STRATEGIES[name](**({"chains": 5} if name == "oneway" else {}))
+    strategy = STRATEGIES[name](**({"samples": 5} if name == "oneway" else {}))
     net = make_net(strategy.net, "bernoulli", cell="gru")
     pieces = [random_values(net.frame, length, length) for length in (9, 4, 13)]
     result = evaluate(net, strategy, pieces, gap=3, margin=2, batch=4)

@@ -187,7 +187,7 @@ def test_oneway_is_the_chain_rule(frame, components, cell, layers):
 )
 def test_oneway_marginals_are_sums_over_fills(frame, components):
     net, missing = make_net("forward", frame), mask(*components)
-    fills, strategy = all_fills(frame, missing), OneWay(chains=4000)
+    fills, strategy = all_fills(frame, missing), OneWay(samples=4000)
     probs = np.array([oracle.oneway(net, fill, missing) for fill in fills])
     found = strategy.marginals(KEY, net, window_with(strategy, net, missing, fills[-1]))
     assert_marginals(strategy, missing, found, *oracle.marginals(fills, probs, fills[-1]))
@@ -259,7 +259,8 @@ def make_case(name):
     fills = all_fills(frame, missing)
     make_chain = {"bidirectional": oracle.gsn, "forward": oracle.bayes}[strategy.net]
     start = [frame == SYMBOLS or not fill[missing].any() for fill in fills]
-    sweeps = math.ceil(strategy.steps / missing.any(axis=1).sum())
+    longest = max(stop - start for start, stop in Sequence(fills[0], missing).gaps)
+    sweeps = math.ceil(strategy.steps / longest)
     chain = make_chain(net, fills, missing)
     return Case(strategy, net, missing, fills, chain, np.array(start) / np.sum(start), sweeps)
 

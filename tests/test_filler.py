@@ -1,6 +1,9 @@
 """The public face: fill, log_prob and marginals of a text, as a user meets them."""
 
+import copy
 import json
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -115,13 +118,21 @@ def test_to_json_holds_everything(filler):
         (lambda f: f.fill("abxc_"), "'x' at position 2 is not in the model's alphabet"),
         (lambda f: f.fill("ab_", strategy="nad"), "did you mean 'nade'"),
         (lambda f: f.fill("ab_", strategy="zzzz"), "known are bayes, gsn, nade, onegram, oneway"),
-        (lambda f: f.fill("ab_", samples=0), "1 or more, not 0"),
+        (lambda f: f.fill("ab_", samples=0), "'samples' must be at least 1, not 0"),
         (lambda f: f.fill("ab_", strategy=GSN(chains=0)), "'chains' must be at least 1, not 0"),
         (lambda f: f.fill("ab_", strategy=NADE(orders=0)), "'orders' must be at least 1"),
-        (lambda f: f.fill("ab_", strategy=OneWay(chains=-1)), "'chains' must be at least 1"),
+        (lambda f: f.fill("ab_", strategy=OneWay(samples=-1)), "'samples' must be at least 1"),
         (lambda f: f.fill("ab_", strategy=Bayes(lookahead=-1)), "'lookahead' must be at least 0"),
         (lambda f: f.fill("ab_", strategy=Bayes(steps=0)), "'steps' must be at least 1"),
         (lambda f: f.fill("abc", missing=[3]), "outside 0 to 2"),
+        (lambda f: f.fill("abc", missing=slice(5, 9)), "none of the 3 steps"),
+        (lambda f: f.fill("abc", missing=slice(0, 2.5)), "a slice, a list of steps, or a mask"),
+        (lambda f: f.fill("abc", missing=[[0], [1, 2]]), "a slice, a list of steps, or a mask"),
+        (lambda f: f.fill("ab_", seed=-1), "'seed' must be at least 0"),
+        (lambda f: f.fill("ab_", seed=2**32), "'seed' must be at most 4294967295"),
+        (lambda f: f.fill("ab_", strategy="NADE"), "did you mean 'nade'"),
+        (lambda f: f.fill("ab_", strategy=""), "no strategy called ''"),
+        (lambda f: f.fill("ab_", strategy=NADE(exact_up_to=40)), "'exact_up_to' .* at most 16"),
         (lambda f: f.fill("abc", missing=[-1]), "outside 0 to 2"),
         (lambda f: f.fill("abc", missing=np.zeros(4, bool)), r"shape \[4\].*3 steps"),
         (lambda f: f.fill("abc", missing=[0.5]), "a slice, a list of steps, or a mask"),
@@ -130,6 +141,15 @@ def test_to_json_holds_everything(filler):
         (lambda f: caesura.train(["ab"], kind="text", stesp=3), "did you mean 'steps'"),
         (lambda f: caesura.train(["ab"], kind="text", cell="gro"), "did you mean 'gru'"),
         (lambda f: caesura.train([], kind="text"), "no text"),
+        (lambda f: caesura.train("one long text", kind="text"), "a list of texts, not one text"),
+        (lambda f: caesura.train(["ab"], kind="text", steps=0), "'steps' must be at least 1"),
+        (lambda f: caesura.train(["ab"], kind="text", batch=0), "'batch' must be at least 1"),
+        (lambda f: caesura.train(["ab"], kind="text", layers=0), "'layers' must be at least 1"),
+        (lambda f: caesura.train(["ab"], kind="text", steps=2.5), "whole number, not 2.5"),
+        (
+            lambda f: caesura.train(["ab"], kind="text", learning_rate=float("nan")),
+            "'learning_rate' must be a positive number",
+        ),
         (lambda f: caesura.train([3], kind="text"), "string, not int"),
         (lambda f: caesura.train(["ab_"], kind="text"), "Item 0 .* missing values"),
     ],
@@ -153,3 +173,53 @@ def test_a_strategy_that_the_model_cannot_serve_is_refused(filler):
     no_token = Filler(filler.kind, {"bidirectional": net}, strategy="gsn")
     with pytest.raises(caesura.CaesuraError, match="missing-value input"):
         no_token.fill("a_b", strategy=NADE())
+
+
+def test_wrong_types_get_a_sentence_too():
+    """In a process of its own, since the type checker of this one would answer first."""
+    program = """
+import jax, numpy as np, caesura
+from caesura.filler import Filler
+from caesura.kinds import Text
+from caesura.nets.frames import Categorical
+from caesura.nets.rnn import bidirectional
+from caesura.strategies import GSN, Bayes, NADE, OneWay
+net = bidirectional(jax.random.key(0), Categorical(3), head="softmax", hidden=2)
+filler = Filler(Text("abc"), {"bidirectional": net}, strategy="nade")
+wrong = [
+    lambda: filler.fill("a_", samples=2.5),
+    lambda: filler.fill("a_", seed="3"),
+    lambda: filler.fill("a_", seed=None),
+    lambda: filler.fill("a_", strategy=["nade"]),
+    lambda: filler.fill("a_", strategy=NADE),
+    lambda: filler.fill(None),
+    lambda: GSN(steps=4.5),
+    lambda: GSN(chains="3"),
+    lambda: OneWay(samples=None),
+    lambda: Bayes(lookahead=1.5),
+    lambda: bidirectional(
+        jax.random.key(0), Categorical(3), head="softmax", hidden=2, missing_input="adde"
+    ),
+]
+for ask in wrong:
+    try:
+        ask()
+    except caesura.CaesuraError as error:
+        assert str(error)[-1] in ".?" and len(str(error).splitlines()) == 1, error
+    else:
+        raise AssertionError(ask.__code__.co_consts)
+assert len(filler.fill("a_", samples=np.int64(2)).samples) == 2
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_a_log_prob_survives_copying(filler):
+    guess = filler.log_prob("abcdea", missing=[2, 3], strategy=GSN(steps=4, chains=3))
+    copied = copy.deepcopy(guess)
+    assert (copied, copied.standard_error) == (guess, guess.standard_error)
+
+
+def test_an_unknown_error_is_null_in_json(filler):
+    fill = filler.fill("a__b", strategy=GSN(steps=2, chains=1))
+    assert np.isinf(fill.standard_errors).all()
+    assert json.loads(fill.to_json())["standard_errors"] == [None]

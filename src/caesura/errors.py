@@ -1,8 +1,9 @@
 """What is raised for a user's mistake, always one sentence long."""
 
 import difflib
+import operator
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -11,10 +12,23 @@ class CaesuraError(ValueError):
     """A mistake in what the user gave; its text is one sentence that says what to change."""
 
 
-def lookup(registry: Mapping[str, T], name: str, what: str) -> T:
+def lookup(registry: Mapping[str, T], name: Any, what: str) -> T:
     """The entry called `name`, or one sentence that suggests the nearest known name."""
-    if name in registry:
+    if isinstance(name, str) and name in registry:
         return registry[name]
-    near = difflib.get_close_matches(str(name), registry, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(str(name).lower(), registry, n=1, cutoff=0.4)
     known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(sorted(registry))}."
     raise CaesuraError(f"There is no {what} called '{name}': {known}")
+
+
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """The value as an integer in its range, or one sentence."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise CaesuraError(f"The option '{name}' is a whole number, not {value!r}.") from None
+    if number < least:
+        raise CaesuraError(f"The option '{name}' must be at least {least}, not {number}.")
+    if most is not None and number > most:
+        raise CaesuraError(f"The option '{name}' must be at most {most}, not {number}.")
+    return number

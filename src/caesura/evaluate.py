@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, whole_number
 from caesura.nets.rnn import Net
 from caesura.sequence import Gap, Sequence
 from caesura.strategies import Strategy, around_gaps
@@ -43,6 +43,9 @@ def evaluate(
 
     The states around all gaps of a sequence come from one pass over it.
     """
+    whole_number("gap", gap, 1)
+    whole_number("margin", margin, 0)
+    whole_number("batch", batch, 1)
     strategy.check(net)
     joint, single = [], []
     key = jax.random.key(seed)

@@ -19,6 +19,9 @@ class LogProb(float):
         number.standard_error = standard_error
         return number
 
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.standard_error
+
     def __repr__(self) -> str:
         error = f" ± {self.standard_error:.2g}" if self.standard_error else ""
         return f"{float(self):.6g}{error}"
@@ -38,8 +41,10 @@ class Fill:
     seed: int
 
     def to_json(self) -> str:
-        """Everything, as one JSON object."""
-        return json.dumps(asdict(self), default=lambda a: a.tolist(), ensure_ascii=False)
+        """Everything, as one JSON object; an unknown standard error is null."""
+        told = asdict(self)
+        told["standard_errors"] = [e if np.isfinite(e) else None for e in self.standard_errors]
+        return json.dumps(told, default=lambda a: a.tolist(), ensure_ascii=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, PRNGKeyArray, Shaped
 
-from caesura.errors import CaesuraError, lookup
+from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
 from caesura.kinds import Text
 from caesura.nets.rnn import Net
@@ -16,6 +16,11 @@ from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
 from caesura.strategies.base import NetName
 
 Missing = Any  # a slice, a list of steps, or a mask over steps or values
+
+
+def make_key(seed: int) -> PRNGKeyArray:
+    """The source of all that is random in one call."""
+    return jax.random.key(whole_number("seed", seed, 0, 2**32 - 1))
 
 
 class Method(NamedTuple):
@@ -49,14 +54,14 @@ class Filler:
         seed: int = 0,
     ) -> Fill:
         """Complete the sequence `samples` times; what is observed comes back untouched."""
-        if not isinstance(samples, int) or samples < 1:
-            raise CaesuraError(f"The number of samples is 1 or more, not {samples}.")
+        samples = whole_number("samples", samples, 1)
+        key = make_key(seed)
         method = self._method(strategy)
         sequence = self._read(data, missing)
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
             return Fill(data, [data] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
-        key_draw, key_score, key_marginals = jax.random.split(jax.random.key(seed), 3)
+        key_draw, key_score, key_marginals = jax.random.split(key, 3)
         window = method.window(sequence)
         drawn = method.strategy.draw(key_draw, method.net, window, samples)
         scores = method.strategy.log_prob(key_score, method.net, window, drawn)
@@ -86,6 +91,7 @@ class Filler:
         seed: int = 0,
     ) -> LogProb:
         """Nats of the values that complete `data` has at the missing places, given the rest."""
+        key = make_key(seed)
         method = self._method(strategy)
         complete = self._read(data, None)
         if complete.gaps:
@@ -96,9 +102,7 @@ class Filler:
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
         window = method.window(sequence)
-        score = method.strategy.log_prob(
-            jax.random.key(seed), method.net, window, window.values[:, None]
-        )
+        score = method.strategy.log_prob(key, method.net, window, window.values[:, None])
         return LogProb(*(float(a[0, 0]) for a in score))
 
     def marginals(
@@ -110,13 +114,14 @@ class Filler:
         seed: int = 0,
     ) -> Marginals:
         """The distribution at each missing place."""
+        key = make_key(seed)
         method = self._method(strategy)
         sequence = self._read(data, missing)
         if not sequence.gaps:
             symbols = self.kind.symbols()
             nothing = np.zeros((0, len(symbols)))
             return Marginals(np.zeros((0, 2), int), symbols, nothing, nothing)
-        return self._marginals(jax.random.key(seed), method, sequence, method.window(sequence))
+        return self._marginals(key, method, sequence, method.window(sequence))
 
     def _marginals(
         self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
@@ -128,7 +133,8 @@ class Filler:
 
     def _method(self, strategy: str | Strategy | None) -> Method:
         if not isinstance(strategy, Strategy):
-            strategy = lookup(STRATEGIES, strategy or self.strategy, "strategy")()
+            name = self.strategy if strategy is None else strategy
+            strategy = lookup(STRATEGIES, name, "strategy")()
         name = type(strategy).__name__.lower()
         if strategy.net not in self.nets:
             raise CaesuraError(
@@ -159,9 +165,15 @@ def _complete(
 def _mask(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
     """`missing` in any of its forms, as a mask over values."""
     steps = np.zeros(len(sequence), bool)
-    if isinstance(missing, slice):
-        steps[missing] = True
-    elif (given := np.asarray(missing)).dtype == bool:
+    wrong = CaesuraError("`missing` is a slice, a list of steps, or a mask of True and False.")
+    try:
+        given = np.arange(len(sequence))[missing] if isinstance(missing, slice) else missing
+        given = np.asarray(given)
+    except (TypeError, ValueError):
+        raise wrong from None
+    if isinstance(missing, slice) and not given.size:
+        raise CaesuraError(f"`missing` holds none of the {len(sequence)} steps.")
+    if given.dtype == bool:
         if given.shape == sequence.values.shape:
             return given
         if given.shape != steps.shape:
@@ -172,9 +184,7 @@ def _mask(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
         steps = given
     elif given.size:
         if given.dtype.kind not in "iu" or given.ndim != 1:
-            raise CaesuraError(
-                "`missing` is a slice, a list of steps, or a mask of True and False."
-            )
+            raise wrong
         if given.min() < 0 or given.max() >= len(sequence):
             raise CaesuraError(f"`missing` names a step outside 0 to {len(sequence) - 1}.")
         steps[given] = True

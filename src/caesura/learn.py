@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from caesura.errors import CaesuraError, lookup
-from caesura.filler import Filler
+from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.filler import Filler, make_key
 from caesura.kinds import KINDS
 from caesura.nets.frames import FRAMES
 from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
@@ -37,6 +37,15 @@ def train(
     for name in schedule:
         lookup(Schedule.__annotations__, name, "training option")
     pace = Schedule(**({"steps": 1000} | schedule))
+    whole = {"hidden": hidden, "layers": layers, "gap": gap}
+    whole |= {name: getattr(pace, name) for name in ("steps", "batch", "length")}
+    for name, value in whole.items():
+        whole_number(name, value, 1)
+    for name in ("learning_rate", "clip"):
+        if not 0 < getattr(pace, name) < float("inf"):
+            raise CaesuraError(f"The option '{name}' must be a positive number.")
+    if isinstance(data, str):
+        raise CaesuraError("The training data is a list of texts, not one text.")
     items = list(data)
     learnt = lookup(KINDS, kind, "kind").learn(items)
     pieces = []
@@ -47,7 +56,7 @@ def train(
         pieces.append(sequence.values.astype(np.int32))
     frame = FRAMES[learnt.frame](learnt.size)
     shape: dict[str, Any] = {"head": learnt.head, "cell": cell, "hidden": hidden, "layers": layers}
-    key_f, key_b, key_fit = jax.random.split(jax.random.key(seed), 3)
+    key_f, key_b, key_fit = jax.random.split(make_key(seed), 3)
     both = bidirectional(key_b, frame, **shape)
     forward = unidirectional(key_f, frame, **shape)
     nets: dict[NetName, Net] = {

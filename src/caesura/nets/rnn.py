@@ -4,7 +4,7 @@ All three are one class: a net has a stack of cells for each direction, and a st
 The two directions meet only at the head, so that what is predicted at t never saw x_t.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -154,6 +154,7 @@ def bidirectional(
 ) -> Net:
     """The BRNN of Eqs. (3)–(5): y_t from h^f_{t−1} and h^b_{t+1}."""
     make_cell = lookup(CELLS, cell, "cell")
+    lookup(dict.fromkeys(get_args(MissingInput)), missing_input, "missing-value input")
     key_f, key_b, key_y = jax.random.split(key, 3)
     inputs = frame.inputs + (missing_input == "added")
     gated = missing_input == "gating"

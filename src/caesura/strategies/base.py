@@ -12,6 +12,7 @@ from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 
 NetName = Literal["bidirectional", "forward", "onegram"]
+DIRECTIONS = {"bidirectional": (True, True), "forward": (True, False), "onegram": (False, False)}
 
 
 class Estimate(NamedTuple):
@@ -39,6 +40,9 @@ class Strategy(eqx.Module):
 
     def check(self, net: Net) -> None:
         """Say in one sentence why the net cannot serve, if it cannot."""
+        if (bool(net.forward.cells), bool(net.backward.cells)) != DIRECTIONS[self.net]:
+            name = type(self).__name__.lower()
+            raise CaesuraError(f"The strategy '{name}' needs a {self.net} net, not this one.")
 
     def stop(self, missing_stop: int, length: int) -> int:
         """Where a window ends whose last missing step lies before `missing_stop`."""
@@ -61,27 +65,25 @@ class Strategy(eqx.Module):
         """The distribution at each missing place."""
 
 
-def at_least(least: int, **options: int | None) -> None:
-    """Refuse a strategy's options that are too small to mean anything."""
-    for name, value in options.items():
-        if value is not None and value < least:
-            raise CaesuraError(f"The option '{name}' must be at least {least}, not {value}.")
-
-
 def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
     """What no chance had a part in."""
     return Estimate(log_prob, jnp.zeros_like(log_prob))
 
 
 def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:
-    """The log of a mean of n probabilities; its error by the delta method, NaN if n = 1."""
+    """The log of a mean of n probabilities, with its error by the delta method.
+
+    The error is infinite where one of them makes up more than half of the sum: the spread of the
+    others then says nothing of what more of them would bring. That is the rule in long gaps.
+    """
     n = log_probs.shape[1]
     top = jnp.max(log_probs, axis=1, keepdims=True)
     top = jnp.where(jnp.isfinite(top), top, 0.0)
     probs = jnp.exp(log_probs - top)
     mean = jnp.mean(probs, axis=1)
-    spread = jnp.std(probs, axis=1, ddof=1) if n > 1 else jnp.full_like(mean, jnp.nan)
-    return Estimate(jnp.log(mean) + top[:, 0], spread / (mean * n**0.5))
+    error = jnp.std(probs, axis=1, ddof=1 if n > 1 else 0) / (mean * n**0.5)
+    carried_by_one = jnp.max(probs, axis=1) > 0.5 * n * mean
+    return Estimate(jnp.log(mean) + top[:, 0], jnp.where(carried_by_one, jnp.inf, error))
 
 
 def split_lanes(lanes: Shaped[Array, "Bn *rest"], n: int) -> Shaped[Array, "B n *rest"]:

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, whole_number
 from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads import Independent
 from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName, at_least
+from caesura.strategies.base import NetName
 from caesura.strategies.cursor import Conditional, Cursor
 from caesura.strategies.gibbs import Gibbs
 from caesura.strategies.window import Window
@@ -27,9 +27,11 @@ class Bayes(Gibbs):
     lookahead: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
-        at_least(0, lookahead=self.lookahead)
+        if self.lookahead is not None:
+            whole_number("lookahead", self.lookahead, 0)
 
     def check(self, net: Net) -> None:
+        super().check(net)
         if not isinstance(net.frame, Categorical):
             raise CaesuraError(
                 "The strategy 'bayes' proposes every value of a frame: it needs categorical frames."

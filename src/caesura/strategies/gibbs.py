@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray, PyTree, Shaped
 
+from caesura.errors import whole_number
 from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, Strategy, at_least, log_mean, split_lanes
+from caesura.strategies.base import Estimate, Marginals, Strategy, log_mean, split_lanes
 from caesura.strategies.cursor import (
     Conditional,
     Cursor,
@@ -42,7 +43,8 @@ class Gibbs(Strategy):
     chains: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        at_least(1, steps=self.steps, chains=self.chains)
+        whole_number("steps", self.steps, 1)
+        whole_number("chains", self.chains, 1)
 
     @abstractmethod
     def conditional(self, net: Net, window: Window) -> Conditional:
@@ -95,8 +97,8 @@ class Gibbs(Strategy):
         return jax.lax.fori_loop(0, longest - last, sweep, cursor)
 
     def _sweeps(self, lanes: Window) -> Int[Array, " L"]:
-        """M steps are M/g sweeps over g missing steps; at least one."""
-        return jnp.maximum(-(-self.steps // jnp.sum(lanes.missing_steps, axis=1)), 1)
+        """M steps in the longest gap, of g steps, are M/g sweeps; at least one."""
+        return jnp.maximum(-(-self.steps // lanes.longest_gap), 1)
 
     def _order(self, to_go: int | Int[Array, ""], keys: Keys, lanes: Window) -> Order:
         """Every missing step once, in a new random order for every sweep.

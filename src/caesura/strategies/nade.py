@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, whole_number
 from caesura.nets.cells import State
 from caesura.nets.rnn import Input, Net, Stack, States
+from caesura.sequence import Gap
 from caesura.strategies.base import (
     Estimate,
     Marginals,
     NetName,
     Strategy,
-    at_least,
     exactly,
     log_mean,
     split_lanes,
@@ -35,7 +35,7 @@ from caesura.strategies.cursor import (
     random_order,
     walk,
 )
-from caesura.strategies.window import Window, bucket
+from caesura.strategies.window import Window
 
 
 class NADE(Strategy):
@@ -52,10 +52,11 @@ class NADE(Strategy):
     orders: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        at_least(0, exact_up_to=self.exact_up_to)
-        at_least(1, orders=self.orders)
+        whole_number("exact_up_to", self.exact_up_to, 0, 16)
+        whole_number("orders", self.orders, 1)
 
     def check(self, net: Net) -> None:
+        super().check(net)
         if net.missing_input == "none":
             raise CaesuraError(
                 "The strategy 'nade' needs a net trained with a missing-value input; try 'gsn'."
@@ -73,11 +74,10 @@ class NADE(Strategy):
     def log_prob(
         self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
-        # The shapes of the exact score depend on the gaps, so they are counted before it is traced.
-        gaps, longest = _count_gaps(np.asarray(window.missing_steps))
-        if longest <= self.exact_up_to:
-            return _exact_log_prob(net, window, fills, bucket(gaps), _round_up(longest))
-        return _sampled_log_prob(key, net, window, fills, self.orders)
+        gaps = _find_gaps(np.asarray(window.missing_steps))
+        if max(gap.stop - gap.start for _, gap in gaps) > self.exact_up_to:
+            return _sampled_log_prob(key, net, window, fills, self.orders)
+        return _exact_log_prob(net, window, fills, gaps)
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
@@ -117,34 +117,55 @@ def _sampled_log_prob(
     return log_mean(jnp.sum(log_probs, axis=1).reshape(-1, orders, fills.shape[1]))
 
 
-def _count_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> tuple[int, int]:
-    """The most gaps in a window, and the greatest length of one."""
+def _find_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> list[tuple[int, Gap]]:
+    """Each gap, with the number of its window."""
     edges = np.diff(missing_steps.astype(np.int8), axis=1, prepend=0, append=0)
-    lengths = np.nonzero(edges == -1)[1] - np.nonzero(edges == 1)[1]
-    return int((edges == 1).sum(axis=1).max()), int(lengths.max())
+    rows, starts = np.nonzero(edges == 1)
+    stops = np.nonzero(edges == -1)[1]
+    return [(int(r), Gap(int(a), int(b))) for r, a, b in zip(rows, starts, stops, strict=True)]
 
 
-def _round_up(longest: int) -> int:
-    """Few lengths, so few compilations; but each step more doubles the work."""
-    return longest if longest <= 6 else longest + longest % 2
-
-
-@eqx.filter_jit
 def _exact_log_prob(
-    net: Net, window: Window, fills: Shaped[Array, "B S W D"], gaps: int, longest: int
+    net: Net, window: Window, fills: Shaped[Array, "B S W D"], gaps: list[tuple[int, Gap]]
 ) -> Estimate:
-    """The chain rule over the gaps of a window, and in each of them the average over orders."""
+    """The chain rule over the gaps of a window, and in each of them the average over orders.
 
-    def log_prob(window: Window) -> Float[Array, ""]:
-        every_gap = _gaps(net, window, gaps, longest)
-        return jnp.sum(jax.vmap(lambda gap: average_over_orders(net, gap))(every_gap))
+    Gaps of like length are scored together, so that a short one never pays for a long one, and in
+    batches of few sizes, so that few programs are compiled whatever the gaps of a text.
+    """
+    states = _around_gaps(net, window, fills)
+    samples = fills.shape[1]
+    total = np.zeros((len(fills), samples), np.float32)
+    alike: dict[int, list[tuple[int, int, int, int]]] = {}
+    for row, (start, stop) in gaps:
+        same = alike.setdefault(_round_up(stop - start), [])
+        same += [(row, sample, start, stop) for sample in range(samples)]
+    for g, places in alike.items():
+        batch = min(_power_of_four(len(places)), max(1, _power_of_four(MOST_SETS >> g) // 4))
+        for first in range(0, len(places), batch):
+            some = np.array(places[first : first + batch])
+            padded = np.pad(some, [(0, batch - len(some)), (0, 0)], mode="edge")
+            cut = _cut_gaps(window, fills, states, jnp.asarray(padded), g)
+            scores = np.asarray(_average_all(net, cut))[: len(some)]
+            np.add.at(total, (some[:, 0], some[:, 1]), scores)
+    return exactly(jnp.asarray(total))
 
-    log_probs = jax.vmap(log_prob)(window.with_fills(fills))
-    return exactly(split_lanes(log_probs, fills.shape[1]))
+
+MOST_SETS = 1 << 16  # how many sets of filled steps are held in memory at a time
 
 
-class Gap(eqx.Module):
-    """One gap of at most g steps between the states at its edges; `real` is False on padding."""
+def _round_up(g: int) -> int:
+    """Few lengths, so few compilations; but each step more doubles the work."""
+    return g if g <= 6 else g + g % 2
+
+
+def _power_of_four(n: int) -> int:
+    """The smallest that is n or more."""
+    return int(4 ** np.ceil(np.log2(max(n, 1)) / 2))
+
+
+class OneGap(eqx.Module):
+    """A gap of at most g steps between the states at its edges; `real` is False on padding."""
 
     values: Shaped[Array, "g D"]
     missing: Bool[Array, "g D"]
@@ -153,31 +174,51 @@ class Gap(eqx.Module):
     right: State
 
 
-def _gaps(net: Net, window: Window, gaps: int, longest: int) -> Gap:
-    """The gaps of one window, each as `nade` meets it: given values before it, tokens behind it."""
-    nothing = jnp.zeros_like(window.missing)
-    filled = net.inputs(window.values, nothing)
-    tokens = net.inputs(window.values, window.missing)
-    forward = net.forward.run(window.left, filled, window.valid, reverse=False)
-    backward = net.backward.run(window.right, tokens, window.valid, reverse=True)
-    missing = window.missing_steps
-    starts = jnp.nonzero(window.gap_starts, size=gaps, fill_value=len(missing))[0]
+@eqx.filter_jit
+def _around_gaps(net: Net, window: Window, fills: Shaped[Array, "B S W D"]) -> States:
+    """[B, S, W + 1]: the states as `nade` meets each gap, given values before it, tokens behind."""
 
-    def gap(start: Int[Array, ""]) -> Gap:
-        rows = start + jnp.arange(longest)
-        real = jnp.cumprod(missing.at[rows].get(mode="fill", fill_value=False)).astype(bool)
-        return Gap(
-            window.values.at[rows].get(mode="clip"),
-            window.missing.at[rows].get(mode="clip"),
-            real,
-            jax.tree.map(lambda h: h[start], forward),
-            jax.tree.map(lambda h: h[start + jnp.sum(real)], backward),
+    def states(window: Window, values: Shaped[Array, "W D"]) -> States:
+        filled = net.inputs(values, jnp.zeros_like(window.missing))
+        tokens = net.inputs(values, window.missing)
+        return States(
+            net.forward.run(window.left, filled, window.valid, reverse=False),
+            net.backward.run(window.right, tokens, window.valid, reverse=True),
         )
 
-    return jax.vmap(gap)(starts)
+    return jax.vmap(jax.vmap(states, in_axes=(None, 0)))(window, fills)
 
 
-def average_over_orders(net: Net, gap: Gap) -> Float[Array, ""]:
+@eqx.filter_jit
+def _cut_gaps(
+    window: Window,
+    fills: Shaped[Array, "B S W D"],
+    states: States,
+    places: Int[Array, "n 4"],
+    g: int,
+) -> OneGap:
+    """The gaps of some windows in some of their fills: (window, fill, start, stop)."""
+
+    def cut(place: Int[Array, " 4"]) -> OneGap:
+        row, fill, start, stop = place
+        steps = start + jnp.arange(g)
+        return OneGap(
+            fills[row, fill].at[steps].get(mode="clip"),
+            window.missing[row].at[steps].get(mode="clip"),
+            steps < stop,
+            jax.tree.map(lambda h: h[row, fill, start], states.forward),
+            jax.tree.map(lambda h: h[row, fill, stop], states.backward),
+        )
+
+    return jax.vmap(cut)(places)
+
+
+@eqx.filter_jit
+def _average_all(net: Net, gaps: OneGap) -> Float[Array, " n"]:
+    return jax.vmap(lambda gap: average_over_orders(net, gap))(gaps)
+
+
+def average_over_orders(net: Net, gap: OneGap) -> Float[Array, ""]:
     """log of the mean of Eq. (7) over all g! orders, by a recursion over sets of filled steps.
 
     W(S) = mean over i not in S of p(x_i | S) W(S + i), and the answer is W of the empty set. A set

@@ -6,13 +6,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
 
+from caesura.errors import whole_number
 from caesura.nets.rnn import Net
 from caesura.strategies.base import (
     Estimate,
     Marginals,
     NetName,
     Strategy,
-    at_least,
     exactly,
     log_mean,
     split_lanes,
@@ -32,14 +32,14 @@ from caesura.strategies.window import Window
 
 
 class OneWay(Strategy):
-    """Eqs. (1), (2) and (6) as they stand: the joint is exact, the marginals average over fills."""
+    """Eqs. (1), (2) and (6) as they stand: the joint is exact, marginals average over fills."""
 
     net: ClassVar[NetName] = "forward"
 
-    chains: int = eqx.field(static=True, default=100)
+    samples: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        at_least(1, chains=self.chains)
+        whole_number("samples", self.samples, 1)
 
     @eqx.filter_jit
     def draw(
@@ -57,8 +57,8 @@ class OneWay(Strategy):
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        _, noted = _fill(key, net, window.repeat(self.chains), draw_and_note)
-        return Marginals(*(log_mean(split_lanes(n, self.chains)) for n in noted))
+        _, noted = _fill(key, net, window.repeat(self.samples), draw_and_note)
+        return Marginals(*(log_mean(split_lanes(n, self.samples)) for n in noted))
 
 
 def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:

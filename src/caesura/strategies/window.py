@@ -4,7 +4,7 @@ Nothing outside the first and the last missing step changes while gaps are fille
 the two edges stand for the whole rest of the sequence, however long it is.
 """
 
-from collections.abc import Sequence as List
+from collections import abc
 
 import equinox as eqx
 import jax
@@ -42,6 +42,15 @@ class Window(eqx.Module):
         before = jnp.concatenate([jnp.zeros_like(missing[..., :1]), missing[..., :-1]], axis=-1)
         return missing & ~before
 
+    @property
+    def longest_gap(self) -> Int[Array, "*B"]:
+        """The length of the longest run of missing steps."""
+        step = jnp.arange(self.missing.shape[-2])
+        last_known = jax.lax.cummax(
+            jnp.where(self.missing_steps, -1, step), axis=self.missing_steps.ndim - 1
+        )
+        return jnp.max(step - last_known, axis=-1)
+
     def repeat(self, times: int) -> "Window":
         """Every stretch `times` times, its copies next to each other."""
         return jax.tree.map(lambda a: jnp.repeat(a, times, axis=0), self)
@@ -69,7 +78,9 @@ def around_missing(net: Net, sequence: Sequence, stop: int) -> Window:
     return _cut(net, sequence, np.array([start]), np.array([stop]), missing)
 
 
-def around_gaps(net: Net, sequence: Sequence, gaps: List[Gap], stops: List[int]) -> Window:
+def around_gaps(
+    net: Net, sequence: Sequence, gaps: abc.Sequence[Gap], stops: abc.Sequence[int]
+) -> Window:
     """A window for each gap to be made in a complete sequence; gap i is cut out up to stops[i].
 
     All of them share one pass over the sequence.
@@ -88,8 +99,9 @@ def _cut(
     stops: Int[np.ndarray, " B"],
     missing: Bool[np.ndarray, "B width D"],
 ) -> Window:
-    # NumPy pads everything to its bucket here, so that JAX never meets a shape of its own.
-    length, width = bucket(len(sequence)), bucket(missing.shape[1])
+    # NumPy pads everything here, so that JAX meets few shapes; windows even fewer than sequences,
+    # because more is compiled for them.
+    length, width = bucket(len(sequence)), max(8, 1 << (missing.shape[1] - 1).bit_length())
     rows = starts[:, None] + np.arange(width)
     valid = rows < stops[:, None]
     left, right = _edges(
