@@ -59,6 +59,7 @@ def train(
     key_f, key_b, key_fit = jax.random.split(make_key(seed), 3)
     both = bidirectional(key_b, frame, **shape)
     forward = unidirectional(key_f, frame, **shape)
+    # DEVIATION: one bidirectional net serves `nade` and `gsn`, where the paper trains one for each.
     nets: dict[NetName, Net] = {
         "bidirectional": fit(
             key_fit, both, pieces, Gaps(gap, 5 * gap), pace, partial(report, "bidirectional")

@@ -119,7 +119,7 @@ def _output_weights(
 
 
 class Constant(Independent):
-    """The same distribution whatever the context: φ(b_y), the paper's one-gram."""
+    """The same distribution whatever the context: f(b_y), the paper's one-gram."""
 
     frame: Frame
     log_probs: Float[Array, "D K"]

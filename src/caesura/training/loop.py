@@ -70,6 +70,7 @@ def fit(
     return net
 
 
+# DEVIATION: Adam with a cosine; the paper has plain SGD on gradients of length one.
 def _optimiser(schedule: Schedule) -> optax.GradientTransformation:
     return optax.chain(
         optax.clip_by_global_norm(schedule.clip),

@@ -12,7 +12,7 @@ Missingness = Callable[[PRNGKeyArray, int], Bool[Array, " T"]]
 
 @dataclass(frozen=True)
 class Nothing:
-    """Every input is seen: so the nets for `gsn`, `bayes` and `oneway` are trained."""
+    """Every input is seen: so the paper trains its forward RNN, and the BRNN for GSN."""
 
     def __call__(self, key: PRNGKeyArray, length: int) -> Bool[Array, " T"]:
         """No step of `length` is hidden."""
