@@ -67,55 +67,49 @@ class Independent(Head):
         return jnp.where(missing, drawn, frame)
 
 
-class Softmax(Independent):
+class Linear(Independent):
+    """φ of one linear map of the context: Eqs. (1) and (3)."""
+
+    frames: ClassVar[type[Frame]]  # what the head is for
+
+    frame: Frame
+    W_y: Float[Array, "N C"]
+    b_y: Float[Array, " N"]
+
+    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]):
+        self.frame = frame
+        # [W_y^f, W_y^b], each drawn by itself: the context is h^f and h^b, end to end.
+        keys = jax.random.split(key, len(sizes))
+        blocks = [glorot(k, frame.inputs, size) for k, size in zip(keys, sizes, strict=True)]
+        self.W_y = jnp.concatenate(blocks, axis=1)
+        self.b_y = jnp.zeros(frame.inputs)
+
+    @abstractmethod
+    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
+        """φ, in nats."""
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        return self.log_probs(self.W_y @ context + self.b_y)
+
+
+class Softmax(Linear):
     """One of K symbols."""
 
     frames: ClassVar[type[Frame]] = Categorical
 
-    frame: Categorical
-    W_y: Float[Array, "K C"]
-    b_y: Float[Array, " K"]
-
-    def __init__(self, key: PRNGKeyArray, frame: Categorical, sizes: tuple[int, ...]):
-        self.frame = frame
-        self.W_y = _output_weights(key, frame.symbols, sizes)
-        self.b_y = jnp.zeros(frame.symbols)
-
-    def marginals(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
-        # The context is h^f and h^b end to end, and W_y is [W_y^f, W_y^b]: Eqs. (1) and (3).
-        return jax.nn.log_softmax(self.W_y @ context + self.b_y)[None]
+    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
+        return jax.nn.log_softmax(logits)[None]
 
 
-class Bernoulli(Independent):
+class Bernoulli(Linear):
     """D switches, independent of each other given the context."""
 
     frames: ClassVar[type[Frame]] = Binary
 
-    frame: Binary
-    W_y: Float[Array, "D C"]
-    b_y: Float[Array, " D"]
-
-    def __init__(self, key: PRNGKeyArray, frame: Binary, sizes: tuple[int, ...]):
-        self.frame = frame
-        self.W_y = _output_weights(key, frame.switches, sizes)
-        self.b_y = jnp.zeros(frame.switches)
-
-    def marginals(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
-        logits = self.W_y @ context + self.b_y  # Eqs. (1) and (3)
+    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
         return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], axis=1)
-
-
-def _output_weights(
-    key: PRNGKeyArray, outputs: int, sizes: tuple[int, ...]
-) -> Float[Array, "outputs C"]:
-    """[W_y^f, W_y^b], each drawn by itself."""
-    keys = jax.random.split(key, len(sizes))
-    blocks = [glorot(k, outputs, size) for k, size in zip(keys, sizes, strict=True)]
-    return jnp.concatenate(blocks, axis=1)
 
 
 class Constant(Independent):
@@ -130,7 +124,7 @@ class Constant(Independent):
         return self.log_probs
 
 
-HEADS: dict[str, type[Softmax] | type[Bernoulli]] = {"softmax": Softmax, "bernoulli": Bernoulli}
+HEADS: dict[str, type[Linear]] = {"softmax": Softmax, "bernoulli": Bernoulli}
 
 
 def make_head(name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]) -> Head:
@@ -141,4 +135,4 @@ def make_head(name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]
             f"The head '{name}' is for {head.frames.__name__.lower()} frames, "
             f"not for {type(frame).__name__.lower()} ones."
         )
-    return head(key, frame, sizes)  # type: ignore[arg-type]  # checked the line above
+    return head(key, frame, sizes)
