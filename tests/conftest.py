@@ -4,3 +4,12 @@ import jax
 
 # Nets this small spend their time in the compiler, not in what it compiles.
 jax.config.update("jax_disable_most_optimizations", True)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what tests measured; a test that runs in another process cannot print it itself."""
+    reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
+    measured = [v for r in reports for k, v in r.user_properties if k == "measured"]
+    if measured:
+        terminalreporter.section("measured")
+        terminalreporter.write_line("\n".join(measured))

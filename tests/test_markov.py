@@ -69,7 +69,7 @@ def nets():
         ("bayes", {"steps": 30, "chains": 100, "lookahead": 6}),
     ],
 )
-def test_regret_against_the_true_posterior_is_small(nets, name, options, capsys):
+def test_regret_against_the_true_posterior_is_small(nets, name, options, record_property):
     strategy = STRATEGIES[name](**options)
     net = nets[strategy.net]
     values = chain(100, VALUES_SEED)
@@ -86,11 +86,11 @@ def test_regret_against_the_true_posterior_is_small(nets, name, options, capsys)
     alone = np.exp(np.asarray(marginals))[:, :GAP, 0]
     off = np.abs(alone - np.array([true_marginals(values, gap) for gap in GAPS])).sum(axis=-1) / 2
     entropy = -(truth * np.log(truth)).sum(axis=1).mean()
-    with capsys.disabled():
-        print(
-            f"\n  {name}: regret {regret:.4f} nats a gap of {GAP}, whose entropy is {entropy:.3f}; "
-            f"marginals off by {off.mean():.3f} in total variation"
-        )
+    record_property(
+        "measured",
+        f"{name}: regret {regret:.4f} nats a gap of {GAP}, whose entropy is {entropy:.3f}; "
+        f"marginals off by {off.mean():.3f} in total variation",
+    )
     assert regret < 0.02
     assert off.mean() < 0.08
 
