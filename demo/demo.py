@@ -44,7 +44,8 @@ def main() -> None:
         show(filler.fill(text, samples=20), text, truth_of(text, unseen))
 
     print("\nNats to fill a gap of five characters there, by strategy (lower is better):")
-    sequence = filler.kind.read(unseen[:524]).values
+    # Not from its beginning: the settings above were chosen by how well they did there.
+    sequence = filler.kind.read(unseen[1000:1524]).values
     for name in ("nade", "oneway", "onegram"):
         strategy = STRATEGIES[name]()
         result = evaluate(filler.nets[strategy.net], strategy, [sequence], gap=5)
