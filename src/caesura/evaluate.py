@@ -16,7 +16,11 @@ from caesura.strategies.window import bucket
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Mean negative log-likelihoods in nats; the errors are over gaps."""
+    """Mean negative log-likelihoods in nats.
+
+    The standard error takes gaps as independent. Neighbouring ones overlap, so it is too small where
+    few sequences give many gaps, and it knows nothing of what another training run would give.
+    """
 
     nll: float  # of a whole gap
     standard_error: float
