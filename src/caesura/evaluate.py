@@ -18,8 +18,8 @@ from caesura.strategies.window import bucket
 class Evaluation:
     """Mean negative log-likelihoods in nats.
 
-    The standard error takes gaps as independent. Neighbouring ones overlap, so it is too small where
-    few sequences give many gaps, and it knows nothing of what another training run would give.
+    The standard error takes gaps as independent. Neighbouring ones overlap, so it is too small
+    where few sequences give many gaps, and it knows nothing of another training run.
     """
 
     nll: float  # of a whole gap
