@@ -1,0 +1,66 @@
+"""Files that are either whole or not there: written beside their place, flushed, then renamed."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from caesura.errors import CaesuraError
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write to, which takes the place of `path` once all went well.
+
+    Whatever happens in between, `path` is what it was or what it should become.
+    """
+    place = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
+    except OSError as error:
+        raise _cannot_write(place, error) from error
+    os.close(handle)
+    try:
+        yield Path(name)
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp's are for the owner alone
+        with open(name, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(name, place)
+        _flush_folder(place.parent)
+    except OSError as error:
+        raise _cannot_write(place, error) from error
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """The whole content, or nothing."""
+    with replacing(path) as part:
+        part.write_bytes(content)
+
+
+def write_text(path: str | os.PathLike[str], content: str) -> None:
+    """The whole text as UTF-8, its line ends as they are, or nothing."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+def _cannot_write(path: Path, error: OSError) -> CaesuraError:
+    return CaesuraError(f"Cannot write '{path}': {(error.strerror or str(error)).lower()}.")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the rename itself last; some systems cannot open a folder, and need not."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,51 @@
+"""What every kind of sequence can do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence as List
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+
+from caesura.sequence import Sequence
+
+
+class Kind(ABC):
+    """Turns a user's data into a `Sequence` and a filled one back into the user's own form.
+
+    A kind is a frozen dataclass whose fields are plain values, so that a model file can hold them
+    as JSON; `learn` is the only constructor that looks at data.
+    """
+
+    frame: ClassVar[str]  # the name of what its frames hold, in FRAMES
+    head: ClassVar[str]  # the name of the head that suits them, in HEADS
+
+    @classmethod
+    @abstractmethod
+    def find(cls, paths: Iterable[Path]) -> list[Any]:
+        """The items in files and folders, in an order that does not depend on the machine."""
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, items: List[Any], **fields: Any) -> Self:
+        """A kind for such items: its fields as given, and the others learnt."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The size of a frame: of an alphabet, or of a keyboard."""
+
+    @abstractmethod
+    def read(self, data: Any) -> Sequence:
+        """The user's data as numbers; what is marked as missing stands as zero."""
+
+    @abstractmethod
+    def write(
+        self, data: Any, missing: Bool[np.ndarray, "T D"], values: Shaped[np.ndarray, "T D"]
+    ) -> Any:
+        """The user's own data with the missing values, and only those, replaced."""
+
+    @abstractmethod
+    def symbols(self) -> list[Any]:
+        """What the K values of a component stand for."""
