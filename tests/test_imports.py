@@ -14,6 +14,7 @@ LAYERS = [
     {"files"},
     {"sequence"},
     {"kinds", "nets"},
+    {"datasets"},
     {"strategies", "training"},
     {"fill"},
     {"filler", "evaluate"},
@@ -21,7 +22,12 @@ LAYERS = [
     {"__init__"},
 ]
 # Siblings that must not know each other though they stand in one layer.
-STRANGERS = [{"kinds", "nets"}, {"strategies", "training"}, {"filler", "evaluate"}]
+STRANGERS = [
+    {"kinds", "nets"},
+    {"datasets", "nets"},
+    {"strategies", "training"},
+    {"filler", "evaluate"},
+]
 
 
 def layer_of(part: str) -> int:

@@ -1,0 +1,82 @@
+"""Sets of piano rolls: from MATLAB cells to a small .npz, and from there to arrays [T, 88].
+
+A file holds, for each split, `<split>_len`: the steps of each piece; `<split>_cnt`: how many notes
+sound at each step, pieces end to end; and `<split>_pitch`: those notes as MIDI numbers, rising
+within a step.
+"""
+
+import hashlib
+import io
+
+import numpy as np
+from jaxtyping import Integer, Shaped, UInt8
+
+from caesura.datasets.splits import SPLITS
+from caesura.errors import CaesuraError
+
+LOWEST, KEYS = 21, 88  # the keyboard of a piano, from MIDI number 21 on
+
+
+def from_matlab(content: bytes) -> list[bytes]:
+    """The one .npz made of a MATLAB v5 file: a cell array of 0/1 matrices [T, 88] for each split.
+
+    SciPy parses the format itself; a cell array becomes an array of arrays, and nothing in it is
+    ever unpickled.
+    """
+    from scipy.io import loadmat  # half a second, and only a download needs it
+
+    cells = loadmat(io.BytesIO(content), variable_names=[f"{split}data" for split in SPLITS])
+    arrays: dict[str, Shaped[np.ndarray, " n"]] = {}
+    for split in SPLITS:
+        pieces = [_keyboard(piece) for piece in cells[f"{split}data"].ravel()]
+        roll = np.concatenate(pieces)
+        arrays[f"{split}_len"] = np.array([len(piece) for piece in pieces], np.int32)
+        arrays[f"{split}_cnt"] = roll.sum(axis=1).astype(np.uint8)
+        arrays[f"{split}_pitch"] = (np.nonzero(roll)[1] + LOWEST).astype(np.uint8)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **arrays)
+    return [packed.getvalue()]
+
+
+def digest(content: bytes) -> str:
+    """The sha256 of the numbers themselves, however they were packed and in whichever width."""
+    total = hashlib.sha256()
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        for key in sorted(arrays.files):
+            numbers = _whole_numbers(arrays[key])
+            total.update(f"{key} {numbers.shape}\n".encode())
+            total.update(numbers.astype("<i8").tobytes())
+    return total.hexdigest()
+
+
+def read(content: bytes, split: str, limit: int | None) -> list[UInt8[np.ndarray, "T 88"]]:
+    """The pieces of a split as rolls; no more are taken once they hold `limit` steps."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        lengths, counts, pitches = (
+            _whole_numbers(arrays[f"{split}_{part}"]).astype(np.int64)
+            for part in ("len", "cnt", "pitch")
+        )
+    if limit is not None:
+        lengths = lengths[: np.searchsorted(np.cumsum(lengths), limit) + 1]
+        counts = counts[: lengths.sum()]
+        pitches = pitches[: counts.sum()]
+    keys = pitches - LOWEST
+    if lengths.sum() != len(counts) or counts.sum() != len(keys):
+        raise ValueError("lengths, counts and pitches do not fit together")
+    if np.any(lengths < 1) or np.any((keys < 0) | (keys >= KEYS)):
+        raise ValueError("a piece without steps, or a note that no piano has")
+    roll = np.zeros((len(counts), KEYS), np.uint8)
+    roll[np.repeat(np.arange(len(roll)), counts), keys] = 1
+    return np.split(roll, np.cumsum(lengths)[:-1])
+
+
+def _keyboard(piece: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "T 88"]:
+    if piece.ndim != 2 or piece.shape[1] != KEYS:
+        raise CaesuraError(f"A piece has the shape [steps, {KEYS}], not {list(piece.shape)}.")
+    return piece != 0
+
+
+def _whole_numbers(array: Shaped[np.ndarray, "..."]) -> Integer[np.ndarray, " n"]:
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError("not a list of whole numbers")
+    return array

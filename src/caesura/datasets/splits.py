@@ -1,0 +1,3 @@
+"""The three parts of every set."""
+
+SPLITS = ("train", "valid", "test")
