@@ -21,7 +21,7 @@ LAYERS = [
     {"learn"},
     {"__init__"},
 ]
-# Siblings that must not know each other though they stand in one layer.
+# Parts that must not know each other though their layers would allow it.
 STRANGERS = [
     {"kinds", "nets"},
     {"datasets", "nets"},

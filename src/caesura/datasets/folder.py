@@ -43,7 +43,7 @@ def listing(folder: Folder = None) -> list[Row]:
     place = data_folder(folder)
     rows = []
     for name, dataset in DATASETS.items():
-        there = [path for file in dataset.files if (path := place / file.path).is_file()]
+        sizes = [_size(place / file.path) for file in dataset.files]
         rows.append(
             Row(
                 name,
@@ -51,8 +51,8 @@ def listing(folder: Folder = None) -> list[Row]:
                 dataset.description,
                 dataset.licence,
                 dataset.source.url if dataset.source else "no public address",
-                present=len(there) == len(dataset.files),
-                size=sum(path.stat().st_size for path in there),
+                present=None not in sizes,
+                size=sum(size or 0 for size in sizes),
             )
         )
     return rows
@@ -137,6 +137,14 @@ def _sha256(file: StoredFile, content: bytes) -> str:
     if file.of == "bytes":
         return hashlib.sha256(content).hexdigest()
     return (rolls if file.path.endswith(".npz") else texts).digest(content)
+
+
+def _size(path: Path) -> int | None:
+    """The size of a file, or None where there is none to be seen."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except OSError:
+        return None
 
 
 def _read(path: Path) -> bytes | None:

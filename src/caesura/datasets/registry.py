@@ -114,7 +114,7 @@ DATASETS: dict[str, Dataset] = {
     ),
     "wiki96": Dataset(
         "text",
-        "8141 articles of the English Wikipedia of 2015, without markup, in 96 symbols",
+        "8140 articles of the English Wikipedia of 2015, without markup, in 96 symbols",
         "CC BY-SA 3.0",
         None,
         {

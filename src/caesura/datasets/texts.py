@@ -50,8 +50,10 @@ def read(content: bytes, limit: int | None) -> list[str]:
     """The items, from the first on; no more are taken once they hold `limit` characters."""
     items, steps = [], 0
     # Item by item, since the whole of a large set need not be in memory twice.
-    unpacked = lzma.LZMAFile(io.BytesIO(content))
-    with io.TextIOWrapper(unpacked, encoding="utf-8", newline="\n") as lines:
+    with (
+        lzma.LZMAFile(io.BytesIO(content)) as unpacked,
+        io.TextIOWrapper(unpacked, encoding="utf-8", newline="\n") as lines,
+    ):
         for item in _between_blank_lines(lines):
             items.append(item)
             steps += len(item)
