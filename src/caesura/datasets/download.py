@@ -34,6 +34,7 @@ def download(source: Source, timeout: float = 30.0, progress: Progress | None = 
             expected = _announced(response)
             content = _receive(response, expected, source, progress)
     except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
         raise CaesuraError(
             f"The server answered {error.code} ({_one_line(error.reason)}) for {source.url}."
         ) from error
