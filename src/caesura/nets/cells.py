@@ -1,7 +1,8 @@
 """One recurrent step, as an equation; batches and sequences are left to `vmap` and `scan`.
 
-A cell's step is cut in two, because only one half is sequential: `input` holds what depends on the
-input alone (one matrix product for a whole sequence), and the call adds the recurrence.
+A cell's step is cut in three, by cost: `input` holds what depends on the input alone (one matrix
+product for a whole sequence), W_h h_{t−1} is the one product that must wait for the step before, and
+`finish` makes the next state of the two, element by element.
 """
 
 from abc import abstractmethod
@@ -53,16 +54,27 @@ class Cell(eqx.Module):
         """The input's share of the pre-activations."""
         return self.W_x @ x_t + self.b_h
 
-    def recurrence(self, h: Float[Array, " c"], m_t: Float[Array, ""]) -> Float[Array, " Bc"]:
-        """W_h h_{t−1}, which a missing step may gate, as the paper's discussion proposes."""
-        if self.gate is None:
-            return self.W_h @ h
-        # 1 where nothing is missing, and at the start of training everywhere.
-        return 2 * jax.nn.sigmoid(m_t * self.gate) * (self.W_h @ h)
-
-    @abstractmethod
     def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
         """The next state, from the input's share `u_t` and how much of the frame is missing."""
+        return self.finish(state, self.W_h @ self.output(state), u_t, m_t)
+
+    def finish(
+        self,
+        state: State,
+        a_t: Float[Array, " Bc"],
+        u_t: Float[Array, " Bc"],
+        m_t: Float[Array, ""],
+    ) -> State:
+        """The next state, once a_t = W_h h_{t−1} is known."""
+        if self.gate is not None:
+            # The paper's discussion proposes that a missing step may gate the recurrence: by 1 where
+            # nothing is missing, and at the start of training everywhere.
+            a_t = 2 * jax.nn.sigmoid(m_t * self.gate) * a_t
+        return self.activate(state, a_t, u_t)
+
+    @abstractmethod
+    def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
+        """The cell's own equation, given the recurrence's and the input's share."""
 
     def initial(self) -> State:
         """The state outside the sequence: zero."""
@@ -78,8 +90,8 @@ class Tanh(Cell):
 
     blocks: ClassVar[int] = 1
 
-    def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
-        return jnp.tanh(self.recurrence(state, m_t) + u_t)  # Eqs. (2), (4), (5)
+    def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
+        return jnp.tanh(a_t + u_t)  # Eqs. (2), (4), (5)
 
 
 class GRU(Cell):
@@ -93,9 +105,9 @@ class GRU(Cell):
         super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
         self.b_n = jnp.zeros(size)
 
-    def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
+    def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
         u_r, u_z, u_n = jnp.split(u_t, 3)
-        a_r, a_z, a_n = jnp.split(self.recurrence(state, m_t), 3)
+        a_r, a_z, a_n = jnp.split(a_t, 3)
         r = jax.nn.sigmoid(u_r + a_r)
         z = jax.nn.sigmoid(u_z + a_z)
         n = jnp.tanh(u_n + r * (a_n + self.b_n))
@@ -124,10 +136,10 @@ class LSTM(Cell):
     def output(self, state: LSTMState) -> Float[Array, " c"]:
         return state.h
 
-    def __call__(
-        self, state: LSTMState, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]
+    def activate(
+        self, state: LSTMState, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]
     ) -> LSTMState:
-        i, f, g, o = jnp.split(u_t + self.recurrence(state.h, m_t), 4)
+        i, f, g, o = jnp.split(u_t + a_t, 4)
         c = jax.nn.sigmoid(f) * state.c + jax.nn.sigmoid(i) * jnp.tanh(g)
         return LSTMState(jax.nn.sigmoid(o) * jnp.tanh(c), c)
 
