@@ -23,9 +23,9 @@ from caesura.modelfile import container, read_info
 from caesura.modelfile.container import DTYPES
 from caesura.modelfile.weights import digest
 from caesura.nets.architecture import Architecture, describe
-from caesura.nets.cells import CELLS
+from caesura.nets.cells import CELLS, Cell
 from caesura.nets.frames import Categorical
-from caesura.nets.rnn import Net, bidirectional
+from caesura.nets.rnn import bidirectional
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 ALPHABET = " a’\ud800"  # a lone half of a surrogate pair is a character to Python, too
@@ -55,13 +55,14 @@ def quick_and_one_more_kind(monkeypatch):
 SKELETON = functools.cache(Architecture.skeleton)
 
 
+@functools.cache
 def make_filler(head: str = "softmax", **shape: Any) -> Filler:
     names = ("bidirectional", "forward", "onegram")
     nets = {name: make_net(name, head, **shape) for name in names}
     return Filler(KIND_OF_HEAD[head], nets, "nade", TRAINING)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tiny() -> Filler:
     """As few bytes as may be."""
     nets = {name: make_net(name, "softmax", hidden=1) for name in ("forward", "onegram")}
@@ -147,7 +148,7 @@ def test_every_missing_value_input_comes_back(place, missing_input):
     assert_same(caesura.load(place), filler)
 
 
-@pytest.mark.parametrize("strategy", ["nade", "oneway", "onegram"])
+@pytest.mark.parametrize("strategy", ["nade", "onegram"])
 def test_a_loaded_filler_answers_as_the_saved_one(place, strategy):
     filler = make_filler()
     filler.save(place)
@@ -231,10 +232,6 @@ def test_a_kind_may_gain_a_field_that_has_a_default(place):
 # What cannot be saved
 
 
-def with_layer(net: Net, cell: Any) -> Net:
-    return eqx.tree_at(lambda n: n.forward.cells, net, (*net.forward.cells, cell))
-
-
 class Odd(CELLS["tanh"]):
     """A cell that no registry knows."""
 
@@ -252,8 +249,11 @@ def spoilt(number: float) -> Filler:
     return replace(filler, nets=nets)
 
 
-def odd_net(cell: Any, layers: int) -> Filler:
-    net = with_layer(make_net("forward", "softmax", layers=layers), cell)
+def odd_net(cell: type[Cell], layers: int) -> Filler:
+    """A net of so many layers, and one more that does not go with them."""
+    net = make_net("forward", "softmax", layers=layers)
+    odd = cell(jax.random.key(0), 4, 3, from_frame=True, gated=False)
+    net = eqx.tree_at(lambda n: n.forward.cells, net, (*net.forward.cells, odd))
     return replace(make_filler(), nets={"forward": net})
 
 
@@ -269,16 +269,8 @@ def odd_net(cell: Any, layers: int) -> Filler:
         (lambda: replace(make_filler(), training={"a": object()}), "float32", "holds a object"),
         (lambda: replace(make_filler(), training={"a": {1: 2}}), "float32", "the key 1"),
         (lambda: replace(make_filler(), training={"a": deep(99)}), "float32", "64 levels"),
-        (
-            lambda: odd_net(make_net("forward", "softmax", hidden=3).forward.cells[0], 1),
-            "float32",
-            "differ",
-        ),
-        (
-            lambda: odd_net(Odd(jax.random.key(0), 4, 4, from_frame=True, gated=False), 0),
-            "float32",
-            "class 'Odd'",
-        ),
+        (lambda: odd_net(CELLS["tanh"], layers=1), "float32", "layers differ"),
+        (lambda: odd_net(Odd, layers=0), "float32", "class 'Odd'"),
     ],
 )
 def test_what_could_not_be_read_is_not_written(place, filler, dtype, sentence):
@@ -383,7 +375,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"nets.forward.direction": "fore"}, "no direction called 'fore'"),
         ({"nets.forward.direction": "both"}, "tensor 'forward.backward.cells.0.W_h' is missing"),
         ({"nets.onegram.layers": 1}, "no direction of time"),
-        ({"nets.forward.missing_input": "gating"}, "Only a net of both|only a net of both"),
+        ({"nets.forward.missing_input": "gating"}, "only a net of both directions"),
         ({"nets.forward.missing_input": "adding"}, "no missing-value input called 'adding'"),
         ({"nets.forward.hidden": 2}, r"has the shape \[1, 4\], .* wants \[2, 4\]"),
         ({"nets.forward.hidden": 0}, "'hidden' must be at least 1"),
@@ -401,7 +393,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"sha256": 3}, "'sha256' is not given by a string"),
         ({"caesura": 3}, "'caesura' is not given by a string"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
 def test_a_configuration_that_lies_gets_one_sentence(place, tiny, change, sentence):
     tiny.save(place)
@@ -439,13 +431,13 @@ W_H = "forward.forward.cells.0.W_h"
         ({"dtype": "F64"}, "not of the dtype"),
         ({"dtype": ["F32"]}, "not of the dtype"),
         ({"dtype": "F16"}, "take .* bytes, but the file has"),
-        ({"data_offsets": [0, 4]}, "do not lie"),
+        ({"data_offsets": [4, 8]}, "do not lie"),
+        ({"data_offsets": [0, 8]}, "do not lie"),
         ({"data_offsets": [4, 0]}, "do not lie"),
         ({"data_offsets": [-4, 0]}, "do not lie"),
         ({"data_offsets": [2**64 - 4, 2**64]}, "do not lie"),
         ({"data_offsets": [2**63, 2**63 + 4]}, "do not lie"),
         ({"data_offsets": None}, "do not lie"),
-        ({"more": 1}, "do not lie|altered"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -454,8 +446,6 @@ def test_a_header_that_lies_gets_one_sentence(place, tiny, entry, sentence):
     header, data = split(place.read_bytes())
     header[W_H] |= entry
     place.write_bytes(join(header, data))
-    if entry == {"more": 1}:  # which safetensors lets pass
-        return assert_same(caesura.load(place), tiny)
     with pytest.raises(caesura.CaesuraError, match=sentence) as caught:
         caesura.load(place)
     checked(caught.value)
@@ -514,7 +504,7 @@ def test_a_lying_size_allocates_nothing(place, tiny, layers):
         at += size
     place.write_bytes(join(header, data))
     with open(place, "r+b") as sparse:  # the size that it claims, in holes
-        sparse.truncate(len(join(header, b"")) + min(at, 2**42))
+        sparse.truncate(len(join(header, b"")) + min(at, 2**37))
     SKELETON.cache_clear()
     tracemalloc.start()
     began = time.perf_counter()
@@ -571,8 +561,8 @@ def test_bytes_changed_at_random_never_change_the_model(place, tiny):
     tiny.save(place)
     content = place.read_bytes()
     draw = random.Random(0)
-    survived = sum(outcome(place, mutated(draw, content), tiny) for _ in range(4000))
-    assert survived < 400  # pieces put where they were, or spaces behind the header
+    survived = sum(outcome(place, mutated(draw, content), tiny) for _ in range(3000))
+    assert survived < 300  # pieces put where they were, or spaces behind the header
 
 
 def test_every_altered_weight_bit_is_found(place, tiny):

@@ -92,6 +92,5 @@ def _cannot_read(path: Path, why: str) -> CaesuraError:
 
 def _one_line(text: str) -> str:
     """What a file says of itself may be long, or hold line ends and worse."""
-    if len(text) > 400:
-        text = f"{text[:400]} … ."
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:400])
+    return line if len(line) < 400 else f"{line[:400]} … ."
