@@ -77,5 +77,5 @@ def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _place(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise CaesuraError(f"A model file is named by a path, not by a {type(path).__name__}.")
+        raise CaesuraError(f"The path of a model file is a string, not {type(path).__name__}.")
     return Path(path)
