@@ -268,6 +268,7 @@ def odd_net(cell: type[Cell], layers: int) -> Filler:
         (lambda: replace(make_filler(), kind=Text("ab")), "float32", "frames of size 4, but .* 2"),
         (lambda: replace(make_filler(), training={"a": object()}), "float32", "holds a object"),
         (lambda: replace(make_filler(), training={"a": {1: 2}}), "float32", "the key 1"),
+        (lambda: replace(make_filler(), training={"a": "\ud83d\ude00"}), "float32", "halves"),
         (lambda: replace(make_filler(), training={"a": deep(99)}), "float32", "64 levels"),
         (lambda: odd_net(CELLS["tanh"], layers=1), "float32", "layers differ"),
         (lambda: odd_net(Odd, layers=0), "float32", "class 'Odd'"),

@@ -40,8 +40,11 @@ def write_model(path: str | os.PathLike[str], model: Model, dtype: str = "float3
     document = encode(Configuration(model.kind, nets, model.strategy, model.training))
     tensors = store(model.nets, dtype)
     document["sha256"] = digest(document, tensors)
-    decode(document)  # what is written can be read
-    write_bytes(place, pack(write(document), tensors))
+    text = write(document)
+    if (understood := parse(text, "configuration")) != document:
+        raise CaesuraError("The model has halves of characters in its texts, which JSON would join.")
+    decode(understood)  # what is written can be read
+    write_bytes(place, pack(text, tensors))
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
