@@ -42,7 +42,7 @@ def write_model(path: str | os.PathLike[str], model: Model, dtype: str = "float3
     document["sha256"] = digest(document, tensors)
     text = write(document)
     if (understood := parse(text, "configuration")) != document:
-        raise CaesuraError("The model has halves of characters in its texts, which JSON would join.")
+        raise CaesuraError("The texts of the model hold halves of characters, which JSON joins.")
     decode(understood)  # what is written can be read
     write_bytes(place, pack(text, tensors))
 
