@@ -10,13 +10,13 @@ import caesura
 ROOT = Path(caesura.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
-    {"errors"},
+    {"errors", "version"},
     {"files"},
     {"sequence"},
     {"kinds", "nets"},
     {"datasets"},
     {"strategies", "training"},
-    {"fill"},
+    {"fill", "modelfile"},
     {"filler", "evaluate"},
     {"learn"},
     {"__init__"},
@@ -26,6 +26,7 @@ STRANGERS = [
     {"kinds", "nets"},
     {"datasets", "nets"},
     {"strategies", "training"},
+    {"fill", "modelfile"},
     {"filler", "evaluate"},
 ]
 

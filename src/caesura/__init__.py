@@ -2,8 +2,8 @@
 
 from caesura.errors import CaesuraError
 from caesura.fill import Fill
-from caesura.filler import Filler
+from caesura.filler import Filler, load
 from caesura.learn import train
+from caesura.version import __version__
 
-__all__ = ["CaesuraError", "Fill", "Filler", "train"]
-__version__ = "0.1.0"
+__all__ = ["CaesuraError", "Fill", "Filler", "__version__", "load", "train"]

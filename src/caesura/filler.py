@@ -1,6 +1,7 @@
 """A trained model, ready to use: a kind of data, the nets, and a strategy."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -10,6 +11,7 @@ from jaxtyping import Bool, PRNGKeyArray, Shaped
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
 from caesura.kinds import Text
+from caesura.modelfile import Model, read_model, write_model
 from caesura.nets.rnn import Net
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
@@ -43,6 +45,7 @@ class Filler:
     kind: Text
     nets: dict[NetName, Net]
     strategy: str  # the one that serves where none is asked for
+    training: dict[str, Any] = field(default_factory=dict)  # how it was made, as JSON can hold it
 
     def fill(
         self,
@@ -123,6 +126,10 @@ class Filler:
             return Marginals(np.zeros((0, 2), int), symbols, nothing, nothing)
         return self._marginals(key, method, sequence, method.window(sequence))
 
+    def save(self, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+        """Write the model file that `load` reads; 'float16' and 'bfloat16' halve its size."""
+        write_model(path, Model(self.kind, self.nets, self.strategy, self.training), dtype)
+
     def _marginals(
         self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
     ) -> Marginals:
@@ -150,6 +157,11 @@ class Filler:
             mask = mask | _mask(missing, sequence)
         frame = next(iter(self.nets.values())).frame
         return Sequence(frame.check(sequence.values, mask), mask)
+
+
+def load(path: str | os.PathLike[str]) -> Filler:
+    """The filler that `Filler.save` wrote."""
+    return Filler(**read_model(path)._asdict())
 
 
 def _complete(

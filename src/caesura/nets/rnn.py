@@ -188,6 +188,11 @@ def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:
         [np.bincount(column, minlength=frame.cardinality) + 1.0 for column in values.T]
     )
     log_probs = jnp.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)), jnp.float32)
+    return constant(frame, log_probs)
+
+
+def constant(frame: Frame, log_probs: Float[Array, "D K"]) -> Net:
+    """A net that says the same at every step."""
     return Net(_no_layers(), _no_layers(), Constant(frame, log_probs), "none")
 
 

@@ -1,0 +1,96 @@
+"""The safetensors container, read so that no file can ask for more than it holds."""
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import jax.numpy as jnp
+import numpy as np
+import safetensors
+import safetensors.numpy
+from jaxtyping import Float
+
+from caesura.errors import CaesuraError
+from caesura.modelfile.strict_json import parse
+
+KEY = "caesura"  # of our part of the header's metadata
+MOST_HEADER = 2**24  # bytes: room for an alphabet of all Unicode
+DTYPES = {"F32": np.dtype(np.float32), "F16": np.dtype(np.float16), "BF16": np.dtype(jnp.bfloat16)}
+
+
+@dataclass(frozen=True)
+class Container:
+    """An open file whose header is known, and whose tensors are not yet read."""
+
+    file: BinaryIO
+    size: int  # bytes of the whole file
+    data_size: int  # bytes behind the header
+    text: str  # our configuration
+    entries: dict[str, Any]  # by tensor, what the header says of it; nothing there is checked
+
+    def tensors(self) -> dict[str, Float[np.ndarray, "..."]]:
+        """All of them, in the dtypes of the file; whoever calls has checked the entries."""
+        self.file.seek(0)
+        try:
+            found = safetensors.deserialize(self.file.read(self.size))  # type: ignore[no-untyped-call]
+        except safetensors.SafetensorError:
+            raise CaesuraError("The tensors do not lie as the header says.") from None
+        return {
+            name: np.frombuffer(tensor["data"], DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+            for name, tensor in found
+        }
+
+
+def pack(text: str, tensors: dict[str, Float[np.ndarray, "..."]]) -> bytes:
+    """The whole file; the same things give the same bytes."""
+    content = safetensors.numpy.save(tensors, {KEY: text})
+    if int.from_bytes(content[:8], "little") > MOST_HEADER:
+        raise CaesuraError("The training record is too long for a model file.")
+    return content
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Container]:
+    """The container, if it is one of ours; whatever is wrong with it is said of the file."""
+    try:
+        # Before it is opened: a pipe would wait for a writer.
+        if not stat.S_ISREG((status := path.stat()).st_mode):
+            raise CaesuraError("It is not a file.")
+        with open(path, "rb") as file:
+            yield _contained(file, status.st_size)
+    except FileNotFoundError:
+        raise CaesuraError(f"There is no file '{_one_line(str(path))}'.") from None
+    except OSError as error:
+        raise _cannot_read(path, f"{error.strerror or error}.") from error
+    except CaesuraError as error:
+        raise _cannot_read(path, str(error)) from None
+
+
+def _contained(file: BinaryIO, size: int) -> Container:
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > MOST_HEADER:
+        raise CaesuraError("It is not in the safetensors format.")
+    if length > size - 8:
+        raise CaesuraError("It is cut short, or not in the safetensors format.")
+    header = parse(file.read(length), "header")
+    if not isinstance(header, dict):
+        raise CaesuraError("It is not in the safetensors format.")
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
+        raise CaesuraError("It is a safetensors file, but not one that caesura wrote.")
+    return Container(file, size, size - 8 - length, metadata[KEY], header)
+
+
+def _cannot_read(path: Path, why: str) -> CaesuraError:
+    why = why[0].lower() + why[1:]
+    return CaesuraError(f"Cannot read '{_one_line(str(path))}': {_one_line(why)}")
+
+
+def _one_line(text: str) -> str:
+    """What a file says of itself may be long, or hold line ends and worse."""
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:400])
+    return line if len(line) < 400 else f"{line[:400]} … ."

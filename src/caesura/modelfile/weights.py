@@ -1,0 +1,96 @@
+"""The arrays of nets by readable names, such as `bidirectional.forward.cells.0.W_x`."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from caesura.errors import CaesuraError, lookup
+from caesura.modelfile.container import DTYPES, Container
+from caesura.modelfile.strict_json import write
+from caesura.nets.architecture import Architecture
+from caesura.nets.rnn import Net
+from caesura.strategies.base import NetName
+
+Tensors = dict[str, Float[np.ndarray, "..."]]
+MOST_WEIGHTS = 2**30
+
+
+def by_name(nets: Mapping[NetName, Net]) -> dict[str, Any]:
+    """The leaves, be they arrays or shapes, by the way to them."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(dict(nets))
+    return {jax.tree_util.keystr(way, simple=True, separator="."): leaf for way, leaf in leaves}
+
+
+def skeletons(nets: Mapping[NetName, Architecture]) -> dict[NetName, Net]:
+    """Nets of shapes, for which nothing is allocated."""
+    return {name: net.skeleton() for name, net in nets.items()}
+
+
+def store(nets: Mapping[NetName, Net], dtype: str) -> Tensors:
+    """What a file shall hold of the nets' arrays."""
+    short = lookup({known.name: known for known in DTYPES.values()}, dtype, "dtype")
+    tensors = {}
+    for net_name, net in nets.items():
+        # Nothing is won where there are no cells, and rounded probabilities do not sum to one.
+        stored = short if net.forward.cells else DTYPES["F32"]
+        for name, leaf in by_name({net_name: net}).items():
+            with np.errstate(over="ignore"):
+                tensors[name] = np.array(leaf, np.float32, order="C").astype(stored)
+            if not np.isfinite(tensors[name]).all():
+                raise CaesuraError(f"The weights '{name}' are not finite as {stored.name}.")
+    return tensors
+
+
+def check_entries(container: Container, expected: Mapping[str, jax.ShapeDtypeStruct]) -> None:
+    """Before anything is read: the header speaks of these tensors and no others."""
+    entries = container.entries
+    if odd := sorted(entries.keys() ^ expected.keys()):
+        raise CaesuraError(
+            f"There is a tensor '{odd[0]}' that the configuration does not know."
+            if odd[0] in entries
+            else f"The tensor '{odd[0]}' is missing."
+        )
+    weights = size = 0
+    for name, leaf in expected.items():
+        entry = entries[name] if isinstance(entries[name], dict) else {}
+        dtype = entry.get("dtype")
+        if not isinstance(dtype, str) or dtype not in DTYPES:
+            raise CaesuraError(f"The tensor '{name}' is not of the dtype {', '.join(DTYPES)}.")
+        if entry.get("shape") != list(leaf.shape):
+            raise CaesuraError(
+                f"The tensor '{name}' has the shape {entry.get('shape')}, "
+                f"where the configuration wants {list(leaf.shape)}."
+            )
+        weights += math.prod(leaf.shape)
+        size += math.prod(leaf.shape) * DTYPES[dtype].itemsize
+    if weights > MOST_WEIGHTS:
+        raise CaesuraError(f"It claims {weights} weights, more than any model should have.")
+    if size != container.data_size:
+        raise CaesuraError(
+            f"The tensors take {size} bytes, but the file has {container.data_size} for them."
+        )
+
+
+def digest(document: Mapping[str, Any], tensors: Tensors) -> str:
+    """The sha256 of the configuration, but for the sha256 itself, and of every tensor."""
+    told = hashlib.sha256(write({k: v for k, v in document.items() if k != "sha256"}).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        told.update(write([name, tensor.dtype.name, list(tensor.shape)]).encode())
+        told.update(tensor.tobytes())
+    return told.hexdigest()
+
+
+def fill_in(shapes: Mapping[NetName, Net], tensors: Tensors) -> dict[NetName, Net]:
+    """The nets, with the tensors in the places of their names."""
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise CaesuraError(f"The tensor '{name}' has weights that are not finite.")
+    arrays = [jnp.asarray(tensors[name], jnp.float32) for name in by_name(shapes)]
+    return jax.tree.unflatten(jax.tree.structure(dict(shapes)), arrays)

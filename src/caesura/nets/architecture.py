@@ -1,0 +1,109 @@
+"""What a net is made of, without its weights: enough to build another one like it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.nets.cells import CELLS
+from caesura.nets.frames import FRAMES
+from caesura.nets.heads import HEADS, Constant, Head
+from caesura.nets.rnn import MissingInput, Net, bidirectional, constant, unidirectional
+
+# By whether there are cells forward and backward in time.
+DIRECTIONS = {"both": (True, True), "forward": (True, False), "none": (False, False)}
+ALL_HEADS: dict[str, type[Head]] = {**HEADS, "constant": Constant}
+# A description may come from a stranger's file: these keep the work it can ask for small.
+MOST_SYMBOLS = 0x110000  # all of Unicode
+MOST_HIDDEN = 2**16
+MOST_LAYERS = 32
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The names and sizes of a net's parts; one without cells has the head 'constant'."""
+
+    direction: str
+    frame: str
+    size: int  # of a frame: of an alphabet, or of a keyboard
+    head: str
+    cell: str | None
+    hidden: int
+    layers: int
+    missing_input: str
+
+    def __post_init__(self) -> None:
+        lookup(DIRECTIONS, self.direction, "direction")
+        lookup(FRAMES, self.frame, "frame")
+        lookup(ALL_HEADS, self.head, "head")
+        lookup(dict.fromkeys(get_args(MissingInput)), self.missing_input, "missing-value input")
+        whole_number("size", self.size, 1, MOST_SYMBOLS)
+        recurrent = self.direction != "none"
+        if recurrent:
+            lookup(CELLS, self.cell, "cell")
+            whole_number("hidden", self.hidden, 1, MOST_HIDDEN)
+            whole_number("layers", self.layers, 1, MOST_LAYERS)
+        elif (self.cell, self.hidden, self.layers) != (None, 0, 0):
+            raise CaesuraError("The net has cells, but no direction of time for them.")
+        if recurrent != (self.head != "constant"):
+            raise CaesuraError("The head 'constant' is for nets without cells, and for no others.")
+        if self.direction != "both" and self.missing_input != "none":
+            raise CaesuraError("Only a net of both directions has a missing-value input.")
+
+    def build(self, key: PRNGKeyArray) -> Net:
+        """A new net."""
+        frame = FRAMES[self.frame](self.size)
+        if self.direction == "none":
+            return constant(frame, jnp.zeros((frame.components, frame.cardinality)))
+        shape: dict[str, Any] = {
+            "head": self.head,
+            "cell": self.cell,
+            "hidden": self.hidden,
+            "layers": self.layers,
+        }
+        if self.direction == "forward":
+            return unidirectional(key, frame, **shape)
+        return bidirectional(key, frame, **shape | {"missing_input": self.missing_input})
+
+    def skeleton(self) -> Net:
+        """The net with shapes for arrays: nothing is computed and nothing allocated."""
+        return eqx.filter_eval_shape(lambda: self.build(jax.random.key(0)))
+
+
+def describe(net: Net) -> Architecture:
+    """The architecture that builds nets like this one."""
+    cells = net.forward.cells
+    directions = (bool(cells), bool(net.backward.cells))
+    if directions not in DIRECTIONS.values():
+        raise CaesuraError("A net that only runs backward has no description.")
+    architecture = Architecture(
+        direction=next(name for name, both in DIRECTIONS.items() if both == directions),
+        frame=_name(FRAMES, net.frame),
+        size=net.frame.inputs,
+        head=_name(ALL_HEADS, net.head),
+        cell=_name(CELLS, cells[0]) if cells else None,
+        hidden=cells[0].size if cells else 0,
+        layers=len(cells),
+        missing_input=net.missing_input,
+    )
+    if _shapes(architecture.skeleton()) != _shapes(net):
+        raise CaesuraError("The net's layers differ from each other, which has no description.")
+    return architecture
+
+
+def _name(registry: Mapping[str, type], part: Any) -> str:
+    """What the registry calls the class of `part`."""
+    for name, known in registry.items():
+        if type(part) is known:
+            return name
+    raise CaesuraError(f"A net with a part of class '{type(part).__name__}' has no description.")
+
+
+def _shapes(net: Net) -> tuple[Any, list[tuple[int, ...]]]:
+    leaves, structure = jax.tree.flatten(net)
+    return structure, [leaf.shape for leaf in leaves]
