@@ -1,7 +1,8 @@
 """What every kind of sequence can do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence as List
+from collections.abc import Iterable
+from collections.abc import Sequence as List
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -38,7 +39,18 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, data: Any) -> Sequence:
-        """The user's data as numbers; what is marked as missing stands as zero."""
+        """Data to be filled as numbers; what it marks as missing stands as zero.
+
+        What is there but outside the kind's values is `UNKNOWN`.
+        """
+
+    def read_complete(self, data: Any) -> Sequence:
+        """Data without gaps, to learn from or to score, as numbers.
+
+        A kind whose marker of a gap may be a value as well takes it for the value here, and leaves
+        as missing only a marker that can be nothing else.
+        """
+        return self.read(data)
 
     @abstractmethod
     def write(
@@ -49,3 +61,7 @@ class Kind(ABC):
     @abstractmethod
     def symbols(self) -> list[Any]:
         """What the K values of a component stand for."""
+
+    def describe(self, data: Any, step: int) -> str:
+        """What the user's data has at a step, for a sentence about it."""
+        return f"value at step {step}"
