@@ -6,7 +6,7 @@ from collections.abc import Sequence as List
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int, Int32, Int64, UInt32
@@ -53,7 +53,7 @@ class Text(Kind):
         alphabet_size: Any = None,
         gap_char: Any = "_",
         **others: Any,
-    ) -> Self:
+    ) -> "Text":
         """A kind with the `alphabet_size` most frequent characters of the texts.
 
         Or with those of `alphabet`: a string of symbols, or "paper" for the paper's 96. The gap
