@@ -14,7 +14,7 @@ from caesura.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from caesura.strategies import GSN, NADE, STRATEGIES, Bayes, OneWay
+from caesura.strategies import GSN, NADE, Bayes, OneWay
 
 ALPHABET = " abcde\n’"
 
@@ -47,7 +47,7 @@ def test_a_fill_keeps_the_text_and_answers_for_every_gap(filler):
     assert np.all((fill.confidence > 0) & (fill.confidence < 1))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ["nade", "oneway", "onegram"])
 def test_characters_outside_the_alphabet_survive(filler, strategy):
     text = "x_b漢__\r’_ü"
     fill = filler.fill(text, samples=3, strategy=strategy)

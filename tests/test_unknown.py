@@ -33,11 +33,9 @@ def score(strategy, net, values, missing, fills):
     return np.asarray(strategy.log_prob(KEY, net, window, jnp.asarray(inside)).log_prob)[0]
 
 
-@pytest.mark.parametrize("missing_input", ["none", "added", "gating"])
+@pytest.mark.parametrize("missing_input", ["none", "added"])
 def test_a_net_is_shown_the_missing_value_token(missing_input):
-    net = bidirectional(
-        KEY, Categorical(4), head="softmax", hidden=3, cell="gru", missing_input=missing_input
-    )
+    net = bidirectional(KEY, Categorical(4), head="softmax", hidden=3, missing_input=missing_input)
     values, hidden = read("..?x?.")
     shown = net.inputs(jnp.asarray(values), jnp.asarray(hidden))
     anything = jnp.asarray(np.where(values == UNKNOWN, 2, values))
