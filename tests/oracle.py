@@ -5,7 +5,8 @@ from itertools import permutations, product
 import numpy as np
 
 # Of a net only the weights are read. A sequence is `values` [T, D]; `missing` has that shape, as
-# has `unknown`, which is what the net must not see at the moment. Every probability comes from a
+# has `unknown`, which is what the net must not see at the moment; a value of −1 it must not see
+# ever, nor is it predicted. Every probability comes from a
 # pass over the whole sequence, and every expectation is a sum over all cases.
 
 
@@ -62,6 +63,7 @@ def run(cells, xs, ms):
 
 def encode(net, frame, unknown):
     """The input vector of one step, and the part of its frame that is unknown."""
+    unknown = np.array([u or v == -1 for u, v in zip(unknown, frame, strict=True)])
     if type(net.head).__name__ == "Softmax":
         x = np.zeros(len(net.head.b_y))
         x[frame[0]] = not unknown[0]
@@ -97,7 +99,8 @@ def predict(net, values, unknown):
 
 def prob_of_frame(probs, frame, missing):
     """The probability of a frame's missing components, from their [D, K] values."""
-    return np.prod([p[v] for p, v, m in zip(probs, frame, missing, strict=True) if m])
+    here = zip(probs, frame, missing, strict=True)
+    return np.prod([p[v] for p, v, m in here if m and v != -1])
 
 
 def gaps(missing):

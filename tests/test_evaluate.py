@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+import oracle
 from caesura.errors import CaesuraError
 from caesura.evaluate import evaluate, gaps_inside
-from caesura.sequence import Sequence
+from caesura.sequence import UNKNOWN, Sequence
 from caesura.strategies import STRATEGIES, around_missing
 from small_nets import make_net, random_values
 
@@ -44,6 +45,24 @@ def test_by_position_the_onegram_is_the_joint_cut_in_pieces():
     net = make_net("onegram", "softmax")
     result = evaluate(net, strategy, [random_values(net.frame, 40)], gap=4)
     assert result.nll_by_position.sum() == pytest.approx(result.nll, rel=1e-5)
+
+
+def test_gaps_with_an_unknown_value_are_left_out_and_counted():
+    strategy, net = STRATEGIES["oneway"](samples=3), make_net("forward", "softmax")
+    values = random_values(net.frame, 30)
+    values[7] = UNKNOWN
+    result = evaluate(net, strategy, [values], gap=3, margin=2, batch=8)
+    gaps = [gap for gap in gaps_inside(30, 3, 2) if not gap.start <= 7 < gap.stop]
+    assert (result.gaps, result.left_out) == (len(gaps), 3)
+    alone = []
+    for start, stop in gaps:
+        missing = np.zeros(values.shape, bool)
+        missing[start:stop] = True
+        alone.append(-np.log(oracle.oneway(net, values, missing)))
+    assert result.nll == pytest.approx(np.mean(alone), rel=1e-5)
+    values[2::3] = UNKNOWN
+    with pytest.raises(CaesuraError, match="Every gap of 3 steps holds a value"):
+        evaluate(net, strategy, [values], gap=3, margin=2)
 
 
 def test_too_short_sequences_are_said_to_be():

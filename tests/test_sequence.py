@@ -7,7 +7,7 @@ import pytest
 from caesura.errors import CaesuraError
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.heads import make_head
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import UNKNOWN, Gap, Sequence
 
 
 def sequence(missing: str) -> Sequence:
@@ -61,7 +61,7 @@ def _raw(values: np.ndarray, missing: np.ndarray) -> Sequence:
     [
         ([[0.0], [np.nan]], "step 1 is NaN"),
         ([[0.0], [3.0]], "3.0 at step 1 is not among the model's 3 values"),
-        ([[-1], [0]], "-1 at step 0"),
+        ([[-2], [0]], "-2 at step 0"),
         ([[0.5], [0]], "0.5 at step 0"),
         ([["a"], ["b"]], "must be numbers"),
         ([[0, 1], [1, 0]], "1 components, not 2"),
@@ -71,6 +71,13 @@ def test_values_outside_the_alphabet_are_refused(values, sentence):
     values = np.array(values)
     with pytest.raises(CaesuraError, match=sentence):
         Categorical(3).check(values, np.zeros(values.shape, bool))
+
+
+def test_a_symbol_may_be_unknown_and_a_switch_may_not():
+    values, nothing = np.array([[1], [UNKNOWN]]), np.zeros((2, 1), bool)
+    assert Categorical(3).check(values, nothing).tolist() == [[1], [UNKNOWN]]
+    with pytest.raises(CaesuraError, match="-1 at step 1"):
+        Binary(1).check(values, nothing)
 
 
 def test_what_is_missing_may_be_anything():

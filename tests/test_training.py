@@ -2,12 +2,18 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import caesura
+import oracle
+from caesura.kinds import Text
+from caesura.nets.frames import Categorical
+from caesura.nets.rnn import bidirectional, onegram
+from caesura.sequence import UNKNOWN
 from caesura.training.loop import Corpus, Schedule, fit
 from caesura.training.missingness import Gaps, Nothing
 from caesura.training.objectives import nll
@@ -63,6 +69,47 @@ def test_the_loss_is_the_mean_over_real_steps(head):
         for t, context in enumerate(net.contexts(states)):
             total -= net.head.log_prob(context, some[t], jnp.ones(net.frame.components, bool))
     assert nll(net, values, unknown, valid) == pytest.approx(float(total) / 10, rel=1e-5)
+
+
+def test_unknown_values_are_no_targets():
+    net = make_net("bidirectional", "softmax")
+    values = np.stack([random_values(net.frame, 8, seed) for seed in (0, 1)])
+    values[0, [1, 6]] = values[1, 3] = UNKNOWN
+    hidden = np.zeros(values.shape, bool)
+    hidden[0, 2] = True
+    nats = []
+    for row in (0, 1):
+        probs = oracle.predict(net, values[row], hidden[row] | (values[row] == UNKNOWN))
+        nats += [-np.log(p[0, x]) for p, (x,) in zip(probs, values[row], strict=True) if x >= 0]
+    assert len(nats) == 13
+    ask = (jnp.asarray(values), jnp.asarray(hidden), jnp.ones((2, 8), bool))
+    loss_and_gradient = eqx.filter_jit(eqx.filter_value_and_grad(nll))
+    assert loss_and_gradient(net, *ask)[0] == pytest.approx(np.mean(nats), rel=1e-5)
+    nothing_known = jnp.full_like(ask[0], UNKNOWN)
+    loss, gradient = loss_and_gradient(net, nothing_known, *ask[1:])
+    assert loss == 0
+    assert all((leaf == 0).all() for leaf in jax.tree.leaves(gradient))
+
+
+def test_a_net_can_learn_from_texts_with_unknown_and_gap_characters():
+    text = "a_b’a_b’a_b’a_b’"
+    kind = Text.learn([text], alphabet="paper")
+    values = kind.read_complete(text).values
+    net = bidirectional(jax.random.key(0), Categorical(kind.size), head="softmax", hidden=3)
+    losses = []
+    schedule = Schedule(steps=30, batch=4, length=8, learning_rate=3e-2)
+    fit(
+        jax.random.key(0),
+        net,
+        [values],
+        Gaps(1, 4),
+        schedule,
+        lambda step, loss: losses.append(loss),
+        report_every=15,
+    )
+    assert losses[1] < losses[0] < 5
+    counts = np.exp(np.asarray(onegram(net.frame, values).head.log_probs)[0])
+    assert counts[kind.alphabet.index("_")] == pytest.approx((4 + 1) / (12 + 96))
 
 
 def test_crops_come_from_one_piece_and_short_ones_are_padded():

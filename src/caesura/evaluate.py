@@ -9,7 +9,7 @@ from jaxtyping import Float, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.rnn import Net
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import UNKNOWN, Gap, Sequence
 from caesura.strategies import Strategy, around_gaps
 from caesura.strategies.window import bucket
 
@@ -26,6 +26,7 @@ class Evaluation:
     standard_error: float
     gaps: int
     nll_by_position: Float[np.ndarray, " g"]  # of each step of a gap by itself
+    left_out: int  # gaps with a value that the model does not know, which has no probability
 
 
 def gaps_inside(length: int, gap: int, margin: int) -> list[Gap]:
@@ -45,18 +46,22 @@ def evaluate(
 ) -> Evaluation:
     """Score every gap of complete sequences by the paper's protocol, `batch` of them at a time.
 
-    The states around all gaps of a sequence come from one pass over it.
+    The states around all gaps of a sequence come from one pass over it. Gaps that hold a value
+    outside what the model knows are left out.
     """
     whole_number("gap", gap, 1)
     whole_number("margin", margin, 0)
     whole_number("batch", batch, 1)
     strategy.check(net)
-    joint, single = [], []
+    joint, single, left_out = [], [], 0
     key = jax.random.key(seed)
     for values in sequences:
         nothing = np.zeros(values.shape, bool)
         sequence = Sequence(net.frame.check(values, nothing), nothing)
-        gaps = gaps_inside(len(sequence), gap, margin)
+        strange = (sequence.values == UNKNOWN).any(axis=1)
+        places = gaps_inside(len(sequence), gap, margin)
+        gaps = [place for place in places if not strange[slice(*place)].any()]
+        left_out += len(places) - len(gaps)
         if not gaps:
             continue
         # Repetitions fill up the last batch: few shapes, few compilations.
@@ -72,6 +77,8 @@ def evaluate(
             steps = strategy.marginals(key_single, net, some).steps.log_prob
             joint.append(np.asarray(score)[:real])
             single.append(np.asarray(steps)[:real, :gap])
+    if not joint and left_out:
+        raise CaesuraError(f"Every gap of {gap} steps holds a value that the model does not know.")
     if not joint:
         raise CaesuraError(
             f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
@@ -79,4 +86,4 @@ def evaluate(
     nll = -np.concatenate(joint)
     error = float(nll.std(ddof=1) / len(nll) ** 0.5) if len(nll) > 1 else float("nan")
     by_position = -np.concatenate(single).mean(axis=0)
-    return Evaluation(float(nll.mean()), error, len(nll), by_position)
+    return Evaluation(float(nll.mean()), error, len(nll), by_position, left_out)

@@ -10,10 +10,10 @@ from jaxtyping import Bool, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
-from caesura.kinds import Text
+from caesura.kinds.base import Kind
 from caesura.modelfile import Model, read_model, write_model
 from caesura.nets.rnn import Net
-from caesura.sequence import Sequence
+from caesura.sequence import UNKNOWN, Sequence
 from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
 from caesura.strategies.base import NetName
 
@@ -42,7 +42,7 @@ class Method(NamedTuple):
 class Filler:
     """Fills gaps, and gives the probability of what could stand in them."""
 
-    kind: Text
+    kind: Kind
     nets: dict[NetName, Net]
     strategy: str  # the one that serves where none is asked for
     training: dict[str, Any] = field(default_factory=dict)  # how it was made, as JSON can hold it
@@ -60,10 +60,11 @@ class Filler:
         samples = whole_number("samples", samples, 1)
         key = make_key(seed)
         method = self._method(strategy)
-        sequence = self._read(data, missing)
+        sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
-            return Fill(data, [data] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
+            same = self.kind.write(data, sequence.missing, sequence.values)
+            return Fill(same, [same] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
         key_draw, key_score, key_marginals = jax.random.split(key, 3)
         window = method.window(sequence)
         drawn = method.strategy.draw(key_draw, method.net, window, samples)
@@ -96,7 +97,7 @@ class Filler:
         """Nats of the values that complete `data` has at the missing places, given the rest."""
         key = make_key(seed)
         method = self._method(strategy)
-        complete = self._read(data, None)
+        complete = self._check(self.kind.read_complete(data), None)
         if complete.gaps:
             raise CaesuraError(
                 "A probability is asked of complete data, but some of it is missing."
@@ -104,6 +105,10 @@ class Filler:
         sequence = Sequence(complete.values, _mask(missing, complete))
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
+        strange = sequence.missing & (sequence.values == UNKNOWN)
+        if strange.any():
+            what = self.kind.describe(data, int(np.argwhere(strange)[0, 0]))
+            raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
         window = method.window(sequence)
         score = method.strategy.log_prob(key, method.net, window, window.values[:, None])
         return LogProb(*(float(a[0, 0]) for a in score))
@@ -119,7 +124,7 @@ class Filler:
         """The distribution at each missing place."""
         key = make_key(seed)
         method = self._method(strategy)
-        sequence = self._read(data, missing)
+        sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
             symbols = self.kind.symbols()
             nothing = np.zeros((0, len(symbols)))
@@ -150,8 +155,7 @@ class Filler:
         strategy.check(self.nets[strategy.net])
         return Method(name, strategy, self.nets[strategy.net])
 
-    def _read(self, data: Any, missing: Missing | None) -> Sequence:
-        sequence = self.kind.read(data)
+    def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
         mask = sequence.missing
         if missing is not None:
             mask = mask | _mask(missing, sequence)

@@ -50,7 +50,7 @@ def train(
     learnt = lookup(KINDS, kind, "kind").learn(items)
     pieces = []
     for number, item in enumerate(items):
-        sequence = learnt.read(item)
+        sequence = learnt.read_complete(item)
         if sequence.missing.any():
             raise CaesuraError(f"Item {number} of the training data has missing values.")
         pieces.append(sequence.values.astype(np.int32))

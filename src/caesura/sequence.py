@@ -8,6 +8,10 @@ from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError
 
+# The value of what is observed but not among those the model knows: a letter outside its alphabet.
+# A net is shown it as if it were missing; it is never filled, never a target, and never lost.
+UNKNOWN = -1
+
 
 class Gap(NamedTuple):
     """A run of missing steps: the first, and the one after the last."""
@@ -20,6 +24,7 @@ class Gap(NamedTuple):
 class Sequence:
     """T frames of D values each; `missing` is True where a value is unknown, to be filled.
 
+    What is observed may be `UNKNOWN`: there, but not among the values that the model knows.
     A step is missing when any value of its frame is; in the paper's gaps, whole frames are.
     """
 

@@ -1,9 +1,11 @@
 """What every kind of sequence can do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence as List
+from collections.abc import Iterable
+from collections.abc import Sequence as List
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -11,6 +13,7 @@ from jaxtyping import Bool, Shaped
 from caesura.sequence import Sequence
 
 
+@dataclass(frozen=True)
 class Kind(ABC):
     """Turns a user's data into a `Sequence` and a filled one back into the user's own form.
 
@@ -28,7 +31,7 @@ class Kind(ABC):
 
     @classmethod
     @abstractmethod
-    def learn(cls, items: List[Any], **fields: Any) -> Self:
+    def learn(cls, items: List[Any], **fields: Any) -> "Kind":
         """A kind for such items: its fields as given, and the others learnt."""
 
     @property
@@ -38,7 +41,17 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, data: Any) -> Sequence:
-        """The user's data as numbers; what is marked as missing stands as zero."""
+        """Data to be filled as numbers; what it marks as missing stands as zero.
+
+        What is there but outside the kind's values is `UNKNOWN`.
+        """
+
+    def read_complete(self, data: Any) -> Sequence:
+        """Data to learn from or to score, as numbers: nothing in it is to be filled.
+
+        What marks a gap is a value here if the kind has such a value, and `UNKNOWN` if not.
+        """
+        return self.read(data)
 
     @abstractmethod
     def write(
@@ -49,3 +62,7 @@ class Kind(ABC):
     @abstractmethod
     def symbols(self) -> list[Any]:
         """What the K values of a component stand for."""
+
+    def describe(self, data: Any, step: int) -> str:
+        """What the user's data has at a step, for a sentence about it."""
+        return f"value at step {step}"

@@ -4,7 +4,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from caesura.errors import CaesuraError, lookup
-from caesura.kinds import KINDS, Text
+from caesura.kinds import KINDS, Kind
 from caesura.modelfile.strict_json import plain
 from caesura.nets.architecture import Architecture
 from caesura.strategies import STRATEGIES
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Configuration:
     """A kind of data, the architectures of the nets, a strategy, and how they were trained."""
 
-    kind: Text
+    kind: Kind
     nets: dict[NetName, Architecture]
     strategy: str
     training: dict[str, Any]

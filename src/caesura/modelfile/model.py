@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError
 from caesura.files import write_bytes
-from caesura.kinds import Text
+from caesura.kinds.base import Kind
 from caesura.modelfile.configuration import Configuration, decode, encode
 from caesura.modelfile.container import DTYPES, opened, pack
 from caesura.modelfile.strict_json import parse, write
@@ -27,7 +27,7 @@ from caesura.strategies.base import NetName
 class Model(NamedTuple):
     """All that a file holds of a filler."""
 
-    kind: Text
+    kind: Kind
     nets: dict[NetName, Net]
     strategy: str
     training: dict[str, Any]

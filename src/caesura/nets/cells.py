@@ -1,8 +1,8 @@
 """One recurrent step, as an equation; batches and sequences are left to `vmap` and `scan`.
 
 A cell's step is cut in three, by cost: `input` holds what depends on the input alone (one matrix
-product for a whole sequence), W_h h_{t−1} is the one product that must wait for the step before, and
-`finish` makes the next state of the two, element by element.
+product for a whole sequence), W_h h_{t−1} is the one product that must wait for the step before,
+and `finish` makes the next state of the two, element by element.
 """
 
 from abc import abstractmethod
@@ -67,8 +67,8 @@ class Cell(eqx.Module):
     ) -> State:
         """The next state, once a_t = W_h h_{t−1} is known."""
         if self.gate is not None:
-            # The paper's discussion proposes that a missing step may gate the recurrence: by 1 where
-            # nothing is missing, and at the start of training everywhere.
+            # The paper's discussion proposes that a missing step may gate the recurrence: by 1
+            # where nothing is missing, and at the start of training everywhere.
             a_t = 2 * jax.nn.sigmoid(m_t * self.gate) * a_t
         return self.activate(state, a_t, u_t)
 

@@ -1,6 +1,7 @@
 """What a frame may hold, and how a net sees it."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError
+from caesura.sequence import UNKNOWN
 
 
 class Frame(eqx.Module):
@@ -47,6 +49,8 @@ class Frame(eqx.Module):
 class Discrete(Frame):
     """Frames whose components take the values 0 to K − 1."""
 
+    least: ClassVar[int] = 0  # the smallest number that may stand for an observed value
+
     def check(
         self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
     ) -> Int[np.ndarray, "T D"]:
@@ -60,7 +64,7 @@ class Discrete(Frame):
         if np.isnan(known).any():
             step = int(np.flatnonzero(np.isnan(known).any(axis=1))[0])
             raise CaesuraError(f"The value at step {step} is NaN but not marked as missing.")
-        strange = (known < 0) | (known >= self.cardinality) | (known != np.floor(known))
+        strange = (known < self.least) | (known >= self.cardinality) | (known != np.floor(known))
         if strange.any():
             step, component = np.argwhere(strange)[0]
             raise CaesuraError(
@@ -71,7 +75,9 @@ class Discrete(Frame):
 
 
 class Categorical(Discrete):
-    """One of K symbols, shown to the net as a one-hot vector."""
+    """One of K symbols, shown to the net as a one-hot vector, or a symbol that it does not know."""
+
+    least: ClassVar[int] = UNKNOWN
 
     symbols: int = eqx.field(static=True)
 

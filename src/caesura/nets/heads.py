@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 from caesura.errors import CaesuraError, lookup
 from caesura.nets.cells import glorot
 from caesura.nets.frames import Binary, Categorical, Frame
+from caesura.sequence import UNKNOWN
 
 
 class Head(eqx.Module):
@@ -27,7 +28,7 @@ class Head(eqx.Module):
     def log_prob(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, ""]:
-        """Nats of the missing components together."""
+        """Nats of the missing components together; one whose value is `UNKNOWN` adds nothing."""
 
     @abstractmethod
     def sample(
@@ -54,7 +55,7 @@ class Independent(Head):
     ) -> Float[Array, ""]:
         log_probs = self.marginals(context, frame, missing)
         chosen = jnp.take_along_axis(log_probs, frame[:, None], axis=1)[:, 0]
-        return jnp.sum(jnp.where(missing, chosen, 0.0))
+        return jnp.sum(jnp.where(missing & (frame != UNKNOWN), chosen, 0.0))
 
     def sample(
         self,

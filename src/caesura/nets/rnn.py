@@ -16,6 +16,7 @@ from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Frame
 from caesura.nets.heads import Constant, Head, make_head
+from caesura.sequence import UNKNOWN
 
 MissingInput = Literal["none", "added", "gating"]
 
@@ -116,6 +117,7 @@ class Net(eqx.Module):
 
     def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Input:
         """What the cells see of a frame whose `unknown` values are not to be used."""
+        unknown = unknown | (values == UNKNOWN)
         x, m = self.frame.encode(values, unknown), jnp.mean(unknown, dtype=jnp.float32)
         # The paper's missing-value token: one more input, 1 where the frame is missing.
         return Input(jnp.append(x, m) if self.missing_input == "added" else x, m)
@@ -184,9 +186,8 @@ def unidirectional(
 
 def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:
     """The frequencies in `values`, each count one higher so that nothing is impossible."""
-    counts = np.stack(
-        [np.bincount(column, minlength=frame.cardinality) + 1.0 for column in values.T]
-    )
+    known = (column[column != UNKNOWN] for column in values.T)
+    counts = np.stack([np.bincount(column, minlength=frame.cardinality) + 1.0 for column in known])
     log_probs = jnp.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)), jnp.float32)
     return constant(frame, log_probs)
 

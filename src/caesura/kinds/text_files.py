@@ -1,0 +1,64 @@
+"""Texts in files and folders: UTF-8, plain or packed with xz, their line ends as they are."""
+
+import lzma
+from collections.abc import Iterable
+from pathlib import Path
+
+from caesura.errors import CaesuraError
+
+SUFFIXES = (".txt", ".txt.xz")  # what is taken for a text in a folder
+MOST_BYTES = 1 << 30  # of an unpacked file: a small file may unpack to more than any memory
+
+
+def find_texts(paths: Iterable[Path]) -> list[str]:
+    """The texts of files, whatever their names, and of all text files inside folders."""
+    return [read_text(file) for path in paths for file in _files(path)]
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a file."""
+    content = _content(path)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CaesuraError(
+            f"The file '{path}' is not UTF-8 text: its byte {error.start} cannot be read."
+        ) from error
+    text = text.removeprefix("\N{BYTE ORDER MARK}")  # a mark of the encoding, no part of the text
+    if not text:
+        raise CaesuraError(f"The file '{path}' is empty.")
+    return text
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = [p for p in path.rglob("*") if p.name.lower().endswith(SUFFIXES) and p.is_file()]
+    if not files:
+        raise CaesuraError(f"The folder '{path}' holds no text files, whose names end in '.txt'.")
+    return sorted(files, key=lambda file: file.relative_to(path).as_posix())
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return _unpacked(path) if path.suffix.lower() == ".xz" else path.read_bytes()
+    except FileNotFoundError as error:
+        raise CaesuraError(f"There is no file or folder '{path}'.") from error
+    except IsADirectoryError as error:
+        raise CaesuraError(f"'{path}' is a folder, where one file is needed.") from error
+    except OSError as error:
+        raise CaesuraError(
+            f"Cannot read '{path}': {(error.strerror or str(error)).lower()}."
+        ) from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise CaesuraError(f"The file '{path}' is not a whole xz file.") from error
+
+
+def _unpacked(path: Path) -> bytes:
+    content = bytearray()
+    with lzma.open(path) as packed:
+        while piece := packed.read(1 << 20):
+            content += piece
+            if len(content) > MOST_BYTES:
+                raise CaesuraError(f"The file '{path}' unpacks to more than {MOST_BYTES} bytes.")
+    return bytes(content)
