@@ -9,7 +9,7 @@ from jaxtyping import Bool, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
-from caesura.kinds import Text
+from caesura.kinds import Kind, Text
 from caesura.nets.rnn import Net
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
@@ -40,7 +40,7 @@ class Method(NamedTuple):
 class Filler:
     """Fills gaps, and gives the probability of what could stand in them."""
 
-    kind: Text
+    kind: Kind | Text
     nets: dict[NetName, Net]
     strategy: str  # the one that serves where none is asked for
 
@@ -60,7 +60,8 @@ class Filler:
         sequence = self._read(data, missing)
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
-            return Fill(data, [data] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
+            same = self.kind.write(data, sequence.missing, sequence.values)
+            return Fill(same, [same] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
         key_draw, key_score, key_marginals = jax.random.split(key, 3)
         window = method.window(sequence)
         drawn = method.strategy.draw(key_draw, method.net, window, samples)

@@ -1,7 +1,8 @@
 """What every kind of sequence can do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence as List
+from collections.abc import Iterable
+from collections.abc import Sequence as List
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
