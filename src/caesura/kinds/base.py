@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from collections.abc import Sequence as List
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -29,7 +29,7 @@ class Kind(ABC):
 
     @classmethod
     @abstractmethod
-    def learn(cls, items: List[Any], **fields: Any) -> Self:
+    def learn(cls, items: List[Any], **fields: Any) -> "Kind":
         """A kind for such items: its fields as given, and the others learnt."""
 
     @property

@@ -6,6 +6,7 @@ events are put where the observed ones need them: so that every note ends, and n
 """
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -49,8 +50,7 @@ class Edit:
             events = [event for *_, event in sorted(kept + new, key=lambda entry: entry[:2])]
             last = max(end.tick, events[-1].tick) if events else end.tick
             tracks.append((*events, Event(last, end.data)))
-        song = self.song
-        return Song(song.ticks_per_beat, tuple(tracks), song.format, song.rest, song.name)
+        return replace(self.song, tracks=tuple(tracks))
 
 
 class Space:
