@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
+from numbers import Real
 from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, whole_number
@@ -51,10 +52,10 @@ class Song:
                 content = file.read(4)
                 # A film that was named by mistake need not be read to its end.
                 content += file.read() if content == b"MThd" else b""
-        except (OSError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise CaesuraError(f"Cannot read '{os.fspath(path)}': {reason.lower()}.") from None
-        return cls.from_bytes(content, f"The file '{os.fspath(path)}'")
+            raise CaesuraError(f"Cannot read '{path}': {reason.lower()}.") from None
+        return cls.from_bytes(content, f"The file '{path}'")
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "The song") -> "Song":
@@ -75,7 +76,8 @@ class Song:
         sequence = read_roll(roll)
         if sequence.missing.any():
             raise CaesuraError("A roll with missing values cannot be made into a song.")
-        if not 4 <= beats_per_minute <= 1_000_000:  # what a tempo event can hold
+        tempo = beats_per_minute
+        if not (isinstance(tempo, Real) and 4 <= tempo <= 1_000_000):  # what a file can hold
             raise CaesuraError("The option 'beats_per_minute' must be between 4 and 1000000.")
         ticks_per_step = ceil(480 / steps_per_beat)
         last = len(sequence) * ticks_per_step
@@ -89,10 +91,9 @@ class Song:
                 events.append(Event(stop * ticks_per_step, bytes([NOTE_OFF, number, 64])))
         # At one tick the old notes end before the new ones begin, and all before the track ends.
         events.sort(key=lambda event: (event.tick, event.data))
-        tempo = round(60_000_000 / beats_per_minute).to_bytes(3, "big")
-        return cls(
-            ticks_per_step * steps_per_beat, ((Event(0, TEMPO + b"\3" + tempo), *events),), 0
-        )
+        microseconds = round(60_000_000 / tempo).to_bytes(3, "big")
+        events.insert(0, Event(0, TEMPO + b"\3" + microseconds))
+        return cls(ticks_per_step * steps_per_beat, (tuple(events),), 0)
 
     def to_bytes(self) -> bytes:
         """The song as the content of a MIDI file."""

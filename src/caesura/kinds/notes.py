@@ -94,43 +94,58 @@ class Lane:
     strays: list[Stray] = field(default_factory=list)
 
 
+class Press(NamedTuple):
+    """A note's event: a key is struck, or let go if the velocity is zero."""
+
+    place: int  # its number in the track
+    tick: int
+    velocity: int
+
+
 def find_lanes(song: Song, grid: Grid) -> list[Lane]:
     """The piano's part of a song: neither drums nor notes that are off the keyboard."""
     lanes: list[Lane] = []
     for number, track in enumerate(song.tracks):
-        here: dict[tuple[int, int], Lane] = {}
-        sounding: dict[tuple[int, int], int] = {}  # the event that began the note
+        presses: dict[tuple[int, int], list[Press]] = {}
         for place, (tick, data) in enumerate(track):
             status, channel = data[0] & 0xF0, data[0] & 0x0F
             if status not in (NOTE_OFF, NOTE_ON) or channel == DRUMS:
                 continue
             key = data[1] - LOWEST_KEY
-            if not 0 <= key < KEYS:
-                continue
-            which = channel, key
-            lane = here.setdefault(which, Lane(Voice(number, channel), key))
-            strikes = status == NOTE_ON and data[2] > 0
-            begun = sounding.pop(which, None)
-            if begun is not None:
-                off = None if strikes else place
-                start = track[begun]
-                first = min(grid.line(start.tick), grid.steps - 1)
-                stop = max(grid.line(tick), first + 1)
-                lane.notes.append(Note(first, stop, begun, off, start.tick, tick, start.data[2]))
-            elif not strikes:
-                step = min(max(grid.line(tick) - 1, 0), grid.steps - 1)
-                lane.strays.append(Stray(step, place, tick))
-            if strikes:
-                sounding[which] = place
-        for which, begun in sounding.items():
-            start = track[begun]
-            first = min(grid.line(start.tick), grid.steps - 1)
-            last_tick = grid.tick(grid.steps)
-            here[which].notes.append(
-                Note(first, grid.steps, begun, None, start.tick, last_tick, start.data[2])
-            )
-        lanes += here.values()
+            if 0 <= key < KEYS:
+                press = Press(place, tick, data[2] if status == NOTE_ON else 0)
+                presses.setdefault((channel, key), []).append(press)
+        for (channel, key), those in presses.items():
+            lanes.append(_pair(Lane(Voice(number, channel), key), those, grid))
     return lanes
+
+
+def _pair(lane: Lane, presses: list[Press], grid: Grid) -> Lane:
+    """The lane with the notes and strays that the presses make."""
+    notes, sounding = lane.notes, None
+    for press in presses:
+        if press.velocity:
+            if sounding:
+                notes.append(_note(sounding, press.tick, None, grid))
+            sounding = press
+        elif not sounding:
+            step = min(max(grid.line(press.tick) - 1, 0), grid.steps - 1)
+            lane.strays.append(Stray(step, press.place, press.tick))
+        elif notes and notes[-1].off is None and notes[-1].off_tick == press.tick:
+            # Some programs write the end of a note behind the start of one that follows at once.
+            notes[-1] = notes[-1]._replace(off=press.place)
+        else:
+            notes.append(_note(sounding, press.tick, press.place, grid))
+            sounding = None
+    if sounding:
+        notes.append(_note(sounding, grid.tick(grid.steps), None, grid))
+    return lane
+
+
+def _note(on: Press, off_tick: int, off: int | None, grid: Grid) -> Note:
+    first = min(grid.line(on.tick), grid.steps - 1)
+    stop = max(grid.line(off_tick), first + 1)
+    return Note(first, stop, on.place, off, on.tick, off_tick, on.velocity)
 
 
 def make_roll(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
