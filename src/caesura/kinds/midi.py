@@ -13,6 +13,9 @@ from caesura.errors import CaesuraError, whole_number
 from caesura.files import write_bytes
 from caesura.kinds.roll import KEYS, LOWEST_KEY, read_roll, runs
 
+# Read by hand and not by mido, which joins split system-exclusive messages, cuts long meta events
+# and refuses odd ones: what is not ours to change must come back as it was.
+
 NOTE_OFF, NOTE_ON = 0x80, 0x90  # with the channel in the lower four bits
 META, SYSEX, ESCAPE = 0xFF, 0xF0, 0xF7
 END_OF_TRACK, TEMPO, TIME_SIGNATURE = b"\xff\x2f", b"\xff\x51", b"\xff\x58"

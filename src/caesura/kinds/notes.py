@@ -85,7 +85,8 @@ class Lane:
     """All that happens to one key in one voice: notes one after the other.
 
     As on an instrument, any end of a note silences its key, and a key that is struck again ends
-    its last note. A note that is never ended sounds on to the end of the song.
+    its last note. A note that is never ended sounds on to the end of the song. The fingers count,
+    not the pedal.
     """
 
     voice: Voice
