@@ -13,7 +13,7 @@ from caesura.errors import CaesuraError, whole_number
 from caesura.files import write_bytes
 from caesura.kinds.roll import KEYS, LOWEST_KEY, read_roll, runs
 
-# Read by hand and not by mido, which joins split system-exclusive messages, cuts long meta events
+# Read by hand and not by mido, which rewrites split system messages, cuts long meta events
 # and refuses odd ones: what is not ours to change must come back as it was.
 
 NOTE_OFF, NOTE_ON = 0x80, 0x90  # with the channel in the lower four bits
