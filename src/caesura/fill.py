@@ -1,11 +1,14 @@
 """What a filler answers with."""
 
+import base64
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from caesura.kinds import Song
 
 
 class LogProb(float):
@@ -41,10 +44,19 @@ class Fill:
     seed: int
 
     def to_json(self) -> str:
-        """Everything, as one JSON object; an unknown standard error is null."""
-        told = asdict(self)
-        told["standard_errors"] = [e if np.isfinite(e) else None for e in self.standard_errors]
-        return json.dumps(told, default=lambda a: a.tolist(), ensure_ascii=False)
+        """Everything, as one JSON object; an unknown standard error is null.
+
+        An array is a list of lists, and a song the base64 of its MIDI file.
+        """
+        errors = [e if np.isfinite(e) else None for e in self.standard_errors]
+        told = vars(self) | {"standard_errors": errors}
+        return json.dumps(told, default=_plain, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Song):
+        return base64.b64encode(value.to_bytes()).decode("ascii")
+    return value.tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,10 @@
 """What sequences are made of: raw data to `Sequence` and back, with NumPy alone."""
 
 from caesura.kinds.base import Kind
+from caesura.kinds.midi import Song
+from caesura.kinds.music import Music
 from caesura.kinds.text import Text
 
-KINDS: dict[str, type[Kind]] = {"text": Text}
+KINDS: dict[str, type[Kind]] = {"text": Text, "music": Music}
 
-__all__ = ["KINDS", "Kind", "Text"]
+__all__ = ["KINDS", "Kind", "Music", "Song", "Text"]

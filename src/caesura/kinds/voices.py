@@ -1,0 +1,71 @@
+"""Who plays a new note: the voice around the gap whose range is nearest to it."""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from caesura.kinds.midi import Song
+from caesura.kinds.notes import Grid, Lane, Voice
+from caesura.kinds.roll import runs
+
+BEATS_AROUND = 8  # how far a gap's neighbourhood reaches on either side
+DEFAULT_VELOCITY = 80  # for a song without any note to go by
+
+
+class Neighbour(NamedTuple):
+    """What a voice plays around a gap."""
+
+    voice: Voice
+    lowest: int
+    highest: int
+    middle: float
+    velocity: int
+    notes: int
+
+    def distance(self, key: int) -> tuple[int, float, int]:
+        """How far a key is from the range, then from its middle; the busier voice is nearer."""
+        outside = max(self.lowest - key, key - self.highest, 0)
+        return outside, abs(self.middle - key), -self.notes
+
+
+class Voices:
+    """The notes that are known to begin around each gap, and what new ones take from them."""
+
+    def __init__(self, song: Song, grid: Grid, lanes: list[Lane], missing: Bool[np.ndarray, "T D"]):
+        voices = sorted({lane.voice for lane in lanes})
+        known = sorted(
+            (note.first, lane.key, note.velocity, voices.index(lane.voice))
+            for lane in lanes
+            for note in lane.notes
+            if not missing[note.first, lane.key]
+        )
+        self._notes = np.array(known, int).reshape(-1, 4)
+        self._voices = voices or [Voice(len(song.tracks) - 1, 0)]
+        self._reach = BEATS_AROUND * grid.steps_per_beat
+        self._gaps = runs(np.any(missing, axis=1))
+        self._around: dict[int, list[Neighbour]] = {}
+
+    def pick(self, step: int, key: int) -> tuple[Voice, int]:
+        """The voice for a new note, and the velocity that is usual there."""
+        gap = bisect_right(self._gaps, step, key=lambda edges: edges[1])
+        if gap not in self._around:
+            self._around[gap] = self._neighbours(*self._gaps[gap])
+        if not self._around[gap]:
+            return self._voices[0], DEFAULT_VELOCITY
+        nearest = min(self._around[gap], key=lambda neighbour: neighbour.distance(key))
+        return nearest.voice, nearest.velocity
+
+    def _neighbours(self, start: int, stop: int) -> list[Neighbour]:
+        """What the voices play around a gap, or in the whole song if all are silent there."""
+        edges = [start - self._reach, stop + self._reach]
+        around = self._notes[slice(*np.searchsorted(self._notes[:, 0], edges))]
+        notes = around if len(around) else self._notes
+        neighbours = []
+        for number in np.unique(notes[:, 3]):
+            _, keys, velocities, _ = notes[notes[:, 3] == number].T
+            middle, velocity = float(np.median(keys)), int(np.median(velocities))
+            lowest, highest, voice = int(keys.min()), int(keys.max()), self._voices[number]
+            neighbours.append(Neighbour(voice, lowest, highest, middle, velocity, len(keys)))
+        return neighbours

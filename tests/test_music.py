@@ -1,0 +1,510 @@
+"""Music: the grid, the law that a fill obeys, and what becomes of everything around it."""
+
+import base64
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import mido
+import numpy as np
+import pytest
+
+from caesura.errors import CaesuraError
+from caesura.filler import Filler
+from caesura.kinds import KINDS, Music, Song
+from caesura.kinds.midi import END_OF_TRACK, Event
+from caesura.kinds.notes import Grid, find_lanes
+from caesura.nets.frames import Binary
+from caesura.nets.rnn import bidirectional
+from songs import content, ode_to_joy, random_song
+
+C, E, G = 60 - 21, 64 - 21, 67 - 21
+
+
+def song(*notes: tuple[int, int], end: int = 800, key: int = 60) -> Song:
+    """Notes from tick to tick on one key; at 2 steps a beat a step has 100 ticks."""
+    events = []
+    for start, stop in notes:
+        events += [Event(start, bytes([0x90, key, 70])), Event(stop, bytes([0x80, key, 64]))]
+    return Song(200, ((*events, Event(end, END_OF_TRACK + b"\0")),), 0)
+
+
+def on(music: Song, key: int = C) -> str:
+    """When a key sounds, as a drawing."""
+    return "".join(".#"[value] for value in Music().read(music).values[:, key])
+
+
+def fill(music: Song, pattern: str, start: int, key: int = C) -> Song:
+    """Fill the steps from `start` on, of one key, with a drawing."""
+    values = Music().read(music).values
+    missing = np.zeros(values.shape, bool)
+    missing[start : start + len(pattern), key] = True
+    values = values.copy()
+    values[missing] = [mark == "#" for mark in pattern]
+    return Music().write(music, missing, values)
+
+
+def drawn(music: Song) -> list[tuple[int, str, int]]:
+    """The notes' events in a song of one track: tick, on or off, key."""
+    words = {0x80: "off", 0x90: "on"}
+    return [
+        (e.tick, words[e.data[0] & 0xF0], e.data[1])
+        for e in music.tracks[0]
+        if e.data[0] & 0xF0 in words
+    ]
+
+
+# The grid.
+
+
+@pytest.mark.parametrize(
+    ("notes", "steps"),
+    [
+        ([(0, 100)], "#......."),
+        ([(200, 500)], "..###..."),
+        ([(151, 549)], "..###..."),  # before the beat, and not yet over
+        ([(249, 451)], "..###..."),  # behind the beat, and over too soon
+        ([(250, 449)], "...#...."),
+        ([(200, 210)], "..#....."),  # staccato
+        ([(190, 195)], "..#....."),  # staccato and early
+        ([(200, 200)], "..#....."),
+        ([(230, 349)], "..#....."),
+        ([(0, 100), (100, 300)], "###....."),
+        ([(700, 800)], ".......#"),
+        ([(790, 800)], ".......#"),  # never behind the end
+    ],
+)
+def test_a_note_is_moved_to_the_nearest_lines(notes, steps):
+    assert on(song(*notes)) == steps
+
+
+def test_a_song_has_as_many_steps_as_reach_its_end():
+    for end, steps in [(1, 1), (100, 1), (101, 2), (799, 8), (800, 8), (801, 9)]:
+        assert len(Music().read(song(end=end))) == steps
+
+
+def test_notes_may_overlap_and_end_twice_or_never():
+    def read(*events: tuple[int, int, int]) -> str:
+        track = [Event(tick, bytes([status, 60, value])) for tick, status, value in events]
+        return on(Song(200, ((*track, Event(800, END_OF_TRACK + b"\0")),), 0))
+
+    assert read((100, 0x90, 9), (300, 0x90, 0)) == ".##....."  # velocity 0 ends a note
+    assert read((100, 0x90, 9), (200, 0x90, 9), (300, 0x80, 0), (400, 0x80, 0)) == ".##....."
+    assert read((100, 0x90, 9), (200, 0x91, 9), (300, 0x80, 0), (400, 0x81, 0)) == ".###...."
+    assert read((100, 0x80, 9), (200, 0x90, 9)) == "..######"
+    assert read((100, 0x99, 9), (200, 0x89, 9)) == "........"  # a drum
+    late = (100, 0x90, 9), (300, 0x90, 9), (300, 0x80, 0), (500, 0x80, 0)
+    assert read(*late) == ".####..."  # the first end is that of the first note
+
+
+def test_keys_that_no_piano_has_are_not_seen():
+    for key, seen in [(20, 0), (21, 1), (108, 1), (109, 0)]:
+        assert Music().read(song((0, 100), key=key)).values.sum() == seen
+
+
+def test_a_tune_is_read():
+    values = Music().read(Song.from_bytes(content(ode_to_joy()))).values
+    assert values.shape == (64, 88)
+    assert on(Song.from_bytes(content(ode_to_joy())), E)[:16] == "####........##.."
+    melody = values[:, C:].argmax(axis=1)[::2][:16]
+    assert melody.tolist() == [4, 4, 5, 7, 7, 5, 4, 2, 0, 0, 2, 4, 4, 4, 2, 2]
+
+
+def test_a_finer_grid_sees_more():
+    tune = Song.from_bytes(content(ode_to_joy(96)))
+    for steps_per_beat, steps in [(1, 16), (2, 32), (3, 48), (4, 64)]:
+        cut = replace(tune, tracks=tune.tracks[:2])
+        assert len(Music(steps_per_beat).read(cut)) == 2 * steps
+
+
+# The law.
+
+
+def random_gap(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Whole frames in a row, whole frames here and there, single keys, or all but some."""
+    missing = np.zeros(shape, bool)
+    way = rng.integers(4)
+    if way == 0:
+        start = rng.integers(shape[0])
+        missing[start : start + rng.integers(1, 9)] = True
+    elif way == 1:
+        missing[rng.random(shape[0]) < rng.random()] = True
+    else:
+        missing[rng.random(shape) < rng.random()] = True
+    return missing
+
+
+def random_case(rng: np.random.Generator) -> tuple[Music, Song, np.ndarray, np.ndarray]:
+    music = Music(int(rng.integers(1, 5)))
+    tune = random_song(rng, int(rng.choice([4, 5, 7, 96, 100, 480])))
+    roll = music.read(tune).values
+    missing = random_gap(rng, roll.shape)
+    drawn = (rng.random(roll.shape) < rng.choice([0, 0.5, 1])).astype(np.int8)
+    keys = np.zeros(88, bool)  # most keys stay silent, so that most cases are about the busy ones
+    keys[[0, C, C + 1, C + 2, 87, *rng.integers(0, 88, 3)]] = True
+    return music, tune, missing, np.where(missing, drawn * keys, roll)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_written_is_what_is_read(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(75):
+        music, tune, missing, values = random_case(rng)
+        filled = music.write(tune, missing, values)
+        np.testing.assert_array_equal(music.read(filled).values, values)
+        assert music.read(Song.from_bytes(filled.to_bytes())).values.shape == values.shape
+
+
+def test_everything_outside_a_gap_keeps_its_tick_its_place_and_its_bytes():
+    rng = np.random.default_rng(10)
+    for _ in range(150):
+        music, tune, _, values = random_case(rng)
+        start = int(rng.integers(len(values)))
+        stop = int(rng.integers(start, len(values))) + 1
+        missing = np.zeros(values.shape, bool)
+        missing[start:stop] = True
+        grid = Grid.of(tune, music.steps_per_beat)
+        filled = music.write(tune, missing, values)
+        for old, new in zip(tune.tracks, filled.tracks, strict=True):
+            assert outside(old, grid, start, stop) == outside(new, grid, start, stop)
+            assert others(old) == others(new)
+            assert new[-1].tick >= old[-1].tick
+            assert [e.tick for e in new] == sorted(e.tick for e in new)
+
+
+def is_piano(event: Event) -> bool:
+    status = event.data[0]
+    return status & 0xF0 in (0x80, 0x90) and status & 0x0F != 9 and 21 <= event.data[1] <= 108
+
+
+def outside(track: tuple[Event, ...], grid: Grid, start: int, stop: int) -> list[Event]:
+    return [e for e in track[:-1] if not start <= grid.line(e.tick) <= stop]
+
+
+def others(track: tuple[Event, ...]) -> list[Event]:
+    """Tempos, pedals, drums: all that is not for the piano's keys."""
+    return [event for event in track[:-1] if not is_piano(event)]
+
+
+def test_nothing_missing_changes_nothing():
+    rng = np.random.default_rng(11)
+    for _ in range(50):
+        tune = random_song(rng, 96)
+        roll = Music().read(tune).values
+        assert Music().write(tune, np.zeros(roll.shape, bool), roll) == tune
+
+
+def test_every_note_that_is_struck_is_ended():
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        music = Music(int(rng.integers(1, 5)))
+        tune = Song.from_roll(rng.random((10, 88)) < 0.1, 3)
+        roll = music.read(tune).values
+        missing = random_gap(rng, roll.shape)
+        values = np.where(missing, rng.random(roll.shape) < 0.3, roll)
+        filled = music.write(tune, missing, values)
+        lanes = find_lanes(filled, Grid.of(filled, music.steps_per_beat))
+        assert not any(lane.strays for lane in lanes)
+        assert all(note.off is not None for lane in lanes for note in lane.notes)
+
+
+# The edges of a gap.
+
+
+def test_a_note_goes_on_into_a_gap_or_is_cut():
+    held = song((110, 480))
+    assert drawn(fill(held, "##..", 3)) == [(110, "on", 60), (500, "off", 60)]
+    assert drawn(fill(held, "....", 3)) == [(110, "on", 60), (300, "off", 60)]
+    both = [(110, "on", 60), (300, "off", 60), (400, "on", 60), (500, "off", 60)]
+    assert drawn(fill(held, ".#..", 3)) == both
+
+
+def test_a_note_behind_a_gap_keeps_its_end():
+    held = song((110, 580))
+    assert drawn(fill(held, "##", 3)) == drawn(held)
+    struck = [(110, "on", 60), (300, "off", 60), (500, "on", 60), (580, "off", 60)]
+    assert drawn(fill(held, "..", 3)) == struck
+    assert drawn(fill(held, "#.", 3)) == [(110, "on", 60), (400, "off", 60), *struck[2:]]
+    assert drawn(fill(held, ".#", 3)) == [*struck[:2], (400, "on", 60), (580, "off", 60)]
+    inside = song((410, 580))
+    assert drawn(fill(inside, "##", 3)) == [(300, "on", 60), (580, "off", 60)]
+    assert drawn(fill(inside, "..", 3)) == [(500, "on", 60), (580, "off", 60)]
+
+
+def test_new_notes_make_room_for_late_and_early_ones():
+    tune = song((100, 330), (470, 600))
+    around = [(100, "on", 60), (330, "off", 60), (470, "on", 60), (600, "off", 60)]
+    filled = drawn(fill(tune, "##", 3))
+    assert filled == [*around[:2], (330, "on", 60), (470, "off", 60), *around[2:]]
+
+
+def test_a_track_ends_after_its_last_new_note():
+    tune = song((0, 100), end=730)
+    filled = fill(tune, "##", 6)
+    assert drawn(filled)[2:] == [(600, "on", 60), (800, "off", 60)]
+    assert filled.tracks[0][-1] == (800, END_OF_TRACK + b"\0")
+    assert fill(tune, "..", 6) == tune
+
+
+# Who plays what is new.
+
+
+def test_new_notes_go_to_the_nearest_voice_with_its_velocity():
+    tune = Song.from_bytes(content(ode_to_joy()))
+    roll = Music().read(tune).values
+    missing = np.zeros(roll.shape, bool)
+    missing[16:24] = True
+    values = np.where(missing, 0, roll)
+    values[17:19, G] = 1
+    values[19:23, 45 - 21] = 1
+    filled = Music().write(tune, missing, values)
+    new = [set(filled.tracks[i]) - set(tune.tracks[i]) for i in range(4)]
+    assert Event(17 * 240, bytes([0x90, 67, 90])) in new[1]
+    assert Event(19 * 240, bytes([0x91, 45, 60])) in new[2]
+    assert Event(23 * 240, bytes([0x81, 45, 64])) in new[2]
+    assert [len(events) for events in new] == [0, 2, 2, 0]
+
+
+def test_a_song_of_drums_gets_a_voice():
+    drums = Song(200, ((Event(0, b"\x99\x24\x40"), Event(800, END_OF_TRACK + b"\0")),), 0)
+    assert on(fill(drums, "##", 2)) == "..##...."
+
+
+def test_seconds_stay_whatever_the_tempo_does_in_the_gap():
+    tune = Song.from_bytes(content(ode_to_joy()))  # the tempo changes at step 20
+    roll = Music().read(tune).values
+    missing = np.zeros(roll.shape, bool)
+    missing[16:24] = True
+    filled = Music().write(tune, missing, np.where(missing, 1 - roll, roll))
+
+    def seconds(music: Song) -> list[tuple[float, str]]:
+        now, played = 0.0, []
+        for message in mido.MidiFile(file=io.BytesIO(music.to_bytes())):
+            now += message.time
+            # Steps 16 and 24 are at 4 s, and at 5 s + 2 beats of 0.4 s.
+            if not 3.99 < now < 5.81:
+                played.append((round(now, 6), str(message.copy(time=0))))
+        return sorted(played)
+
+    assert seconds(filled) == seconds(tune)
+
+
+# Arrays.
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+def test_a_roll_gives_a_roll(dtype):
+    roll = (np.random.default_rng(0).random((6, 88)) < 0.5).astype(dtype)
+    missing = np.zeros(roll.shape, bool)
+    missing[2:4] = True
+    before, values = roll.copy(), np.where(missing, 1, roll).astype(np.int32)
+    filled = Music().write(roll, missing, values)
+    assert filled.dtype == roll.dtype
+    np.testing.assert_array_equal(filled, values)
+    np.testing.assert_array_equal(roll, before)
+
+
+def test_nan_is_missing():
+    roll = np.zeros((4, 88))
+    roll[1, 3] = np.nan
+    sequence = Music().read(roll)
+    assert np.argwhere(sequence.missing).tolist() == [[1, 3]]
+    assert sequence.values.sum() == 0
+    assert Music().read(roll.tolist()).missing.sum() == 1
+
+
+@pytest.mark.parametrize("steps_per_beat", [1, 2, 3, 4, 7, 96])
+def test_a_song_from_a_roll_is_read_as_that_roll(steps_per_beat):
+    roll = np.random.default_rng(0).random((30, 88)) < 0.3
+    sequence = Music(steps_per_beat).read(Song.from_roll(roll, steps_per_beat))
+    np.testing.assert_array_equal(sequence.values, roll)
+
+
+# Bars.
+
+
+def test_bars_are_found_by_their_numbers():
+    tune = Song.from_bytes(content(ode_to_joy()))
+    assert Music().steps_of_bars(tune, 1, 2) == slice(0, 8)
+    assert Music(4).steps_of_bars(tune, 3, 9) == slice(32, 128)
+    odd = Event(0, b"\xff\x58\x04\x05\x04\x18\x08")  # 5/16: two and a half steps of an eighth
+    tracks = ((odd, *tune.tracks[0]), *tune.tracks[1:])
+    tune = replace(tune, tracks=(tuple(e for e in tracks[0] if e.data[1] != 0x58 or e == odd),))
+    assert Music().steps_of_bars(tune, 2, 3) == slice(3, 5)
+    for first, stop in [(0, 2), (2, 2), (1, 99), (99, 100)]:
+        with pytest.raises(CaesuraError, match="must be at"):
+            Music().steps_of_bars(tune, first, stop)
+    with pytest.raises(CaesuraError, match="roll has no bars"):
+        Music().steps_of_bars(np.zeros((4, 88)), 1, 2)
+
+
+# Files.
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a" / "deep").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "b.mid").write_bytes(content(ode_to_joy()))
+    (tmp_path / "a" / "deep" / "C.MIDI").write_bytes(content(ode_to_joy()))
+    (tmp_path / "a" / "._b.mid").write_bytes(b"a shadow")
+    (tmp_path / "a" / "words.txt").write_text("words")
+    (tmp_path / "named").write_bytes(content(ode_to_joy()))
+    np.save(tmp_path / "a" / "roll.npy", np.ones((5, 88)))
+    return tmp_path
+
+
+def test_files_are_found(folder):
+    found = Music.find([folder])
+    assert [path.relative_to(folder).as_posix() for path in found] == [
+        "a/deep/C.MIDI",
+        "a/roll.npy",
+        "b.mid",
+    ]
+    assert Music.find([folder / "named", folder, folder / "b.mid"]) == [*found, folder / "named"]
+    assert [len(Music().read(path)) for path in found] == [64, 5, 64]
+    assert len(Music().read(str(folder / "named"))) == 64
+    with pytest.raises(CaesuraError, match=f"'{folder / 'no.mid'}'"):
+        Music.find([folder / "no.mid"])
+    with pytest.raises(CaesuraError, match=f"The folder '{folder / 'empty'}' holds no"):
+        Music.find([folder, folder / "empty"])
+
+
+def test_a_wrong_file_is_named(folder):
+    np.save(folder / "wide.npy", np.ones((5, 89)))
+    np.save(folder / "objects.npy", np.array([{}]), allow_pickle=True)
+    whole = (folder / "a" / "roll.npy").read_bytes()
+    (folder / "cut.npy").write_bytes(whole[:-1])
+    (folder / "huge.npy").write_bytes(whole.replace(b"(5, 88)", b"(9**9,)"))
+    for name in ["wide.npy", "objects.npy", "cut.npy", "huge.npy", "a/words.txt", "no", "a"]:
+        with pytest.raises(CaesuraError) as caught:
+            Music().read(folder / name)
+        assert f"'{folder / name}'" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_long_and_coarse_songs_are_refused():
+    with pytest.raises(CaesuraError, match="longer than 1000000 steps"):
+        Music().read(song(end=2**28 - 1))
+    with pytest.raises(CaesuraError, match="3 ticks a beat, too few for 4 steps"):
+        Music(4).read(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),)))
+    with pytest.raises(CaesuraError, match="The song is empty"):
+        Music().read(song(end=0))
+    with pytest.raises(CaesuraError, match="The song is empty"):
+        Music().read(Song(96, ()))
+
+
+# The kind and its mistakes.
+
+
+def test_music_is_a_kind():
+    assert KINDS["music"] is Music
+    assert (Music.frame, Music.head, Music().size, Music().symbols()) == (
+        "binary",
+        "bernoulli",
+        88,
+        [0, 1],
+    )
+    assert Music.learn([], steps_per_beat=4) == Music(4)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: Music(0), "'steps_per_beat' must be at least 1, not 0"),
+        (lambda: Music(97), "'steps_per_beat' must be at most 96, not 97"),
+        (lambda: Music.learn([], step_per_beat=2), "did you mean 'steps_per_beat'"),
+        (lambda: Music().read(3), "an array .*, not int"),
+        (lambda: Music().read(np.zeros(88)), r"shape \[steps, 88\], not \[88\]"),
+        (lambda: Music().read(np.zeros((3, 128))), r"shape \[steps, 88\], not \[3, 128\]"),
+        (lambda: Music().read(np.zeros((0, 88))), "empty"),
+        (lambda: Music().read(np.full((2, 88), 0.5)), "not 0.5 at step 0, key 0"),
+        (lambda: Music().read(np.full((2, 88), np.inf)), "not inf at step 0, key 0"),
+        (lambda: Music().read(np.full((2, 88), "a")), "holds 0, 1 and NaN, not <U1"),
+        (lambda: Music().read([[1, 0], [1]]), "not an array of numbers"),
+        (
+            lambda: Music().write(song(), np.zeros((3, 88), bool), np.zeros((3, 88))),
+            r"shape \[3, 88\], but the music has \[8, 88\]",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_sentence(ask, sentence):
+    with pytest.raises(CaesuraError, match=sentence) as caught:
+        ask()
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_types_get_a_sentence_too():
+    """In a process of its own, since the type checker of this one would answer first."""
+    program = """
+import numpy as np
+from caesura.errors import CaesuraError
+from caesura.kinds import Music, Song
+for ask in [
+    lambda: Music("2"),
+    lambda: Music.learn([], steps_per_beat=2.5),
+    lambda: Song.from_roll(np.zeros((2, 88)), None),
+    lambda: Song.from_roll(np.zeros((2, 88)), 2, "fast"),
+    lambda: Song.from_bytes("MThd"),
+    lambda: Song.load(3.5),
+    lambda: Music().steps_of_bars(Song.from_roll(np.zeros((2, 88)), 2), "1", 2),
+]:
+    try:
+        ask()
+    except CaesuraError as error:
+        assert str(error)[-1] == "." and len(str(error).splitlines()) == 1, error
+    else:
+        raise AssertionError("no mistake")
+assert Music(np.int64(4)) == Music(4) and type(Music(np.int64(4)).steps_per_beat) is int
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+# From end to end.
+
+
+@pytest.fixture(scope="module")
+def filler() -> Filler:
+    net = bidirectional(jax.random.key(0), Binary(88), head="bernoulli", hidden=4)
+    return Filler(Music(), {"bidirectional": net}, "nade")
+
+
+def test_a_file_is_filled_and_left_as_it_is(filler, folder):
+    path = folder / "b.mid"
+    before = path.read_bytes()
+    filled = filler.fill(path, missing=slice(10, 13), samples=2)
+    assert path.read_bytes() == before
+    assert isinstance(filled.best, Song)
+    old, new = Music().read(path).values, Music().read(filled.best).values
+    np.testing.assert_array_equal(np.delete(old, [10, 11, 12], 0), np.delete(new, [10, 11, 12], 0))
+    assert filled.confidence.shape == (3 * 88,)
+    told = json.loads(filled.to_json())
+    assert Song.from_bytes(base64.b64decode(told["best"])) == filled.best
+    assert len(told["samples"]) == 2
+
+
+def test_bars_are_filled(filler):
+    tune = Song.from_bytes(content(ode_to_joy()))
+    where = filler.kind.steps_of_bars(tune, 2, 3)
+    filled = filler.fill(tune, missing=where)
+    assert set(filled.places[:, 0]) == set(range(8, 16))
+    score = filler.log_prob(filled.best, missing=where)
+    assert np.isfinite(score)
+
+
+def test_a_roll_is_filled(filler):
+    roll = np.zeros((6, 88))
+    roll[2, 5:8] = np.nan
+    filled = filler.fill(roll)
+    assert filled.places.tolist() == [[2, 5], [2, 6], [2, 7]]
+    assert not np.isnan(filled.best).any()
+    assert json.loads(filled.to_json())["best"] == filled.best.tolist()
+
+
+def test_a_whole_file_is_a_song_too(filler, folder):
+    filled = filler.fill(folder / "b.mid")
+    assert filled.best == Song.load(folder / "b.mid")
+    assert json.loads(filled.to_json())["confidence"] == []
