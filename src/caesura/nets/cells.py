@@ -30,6 +30,7 @@ class Cell(eqx.Module):
     """h_t from h_{t−1} and x_t; a gated cell stacks the weights of its gates in one matrix."""
 
     blocks: ClassVar[int]  # how many pre-activations of size c a step needs
+    additive: ClassVar[bool] = True  # the two shares matter by their sum: one gradient serves both
 
     W_x: Float[Array, "Bc N"]
     W_h: Float[Array, "Bc c"]
@@ -98,6 +99,7 @@ class GRU(Cell):
     """Gated recurrent unit (Cho et al. 2014), with the reset gate behind the recurrent product."""
 
     blocks: ClassVar[int] = 3
+    additive: ClassVar[bool] = False
 
     b_n: Float[Array, " c"]
 
@@ -139,9 +141,34 @@ class LSTM(Cell):
     def activate(
         self, state: LSTMState, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]
     ) -> LSTMState:
-        i, f, g, o = jnp.split(u_t + a_t, 4)
-        c = jax.nn.sigmoid(f) * state.c + jax.nn.sigmoid(i) * jnp.tanh(g)
-        return LSTMState(jax.nn.sigmoid(o) * jnp.tanh(c), c)
+        return LSTMState(*_lstm(state.c, a_t + u_t))
+
+
+@jax.custom_vjp
+def _lstm(c: Float[Array, " c"], a: Float[Array, " Bc"]) -> tuple[Array, Array]:
+    """h and c of the next step, from the memory and the pre-activations of the gates."""
+    return _lstm_forward(c, a)[0]
+
+
+def _lstm_forward(c: Array, a: Array) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+    i, f, g, o = jnp.split(a, 4)
+    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
+    new = f * c + i * g
+    squashed = jnp.tanh(new)
+    return (o * squashed, new), (c, i, f, g, o, squashed)
+
+
+def _lstm_backward(kept: tuple[Array, ...], d: tuple[Array, Array]) -> tuple[Array, Array]:
+    """By hand: half of what automatic differentiation would keep for every step."""
+    c, i, f, g, o, squashed = kept
+    d_h, d_c = d
+    d_c = d_c + d_h * o * (1 - squashed * squashed)
+    d_i, d_f = d_c * g * i * (1 - i), d_c * c * f * (1 - f)
+    d_g, d_o = d_c * i * (1 - g * g), d_h * squashed * o * (1 - o)
+    return d_c * f, jnp.concatenate([d_i, d_f, d_g, d_o])
+
+
+_lstm.defvjp(_lstm_forward, _lstm_backward)
 
 
 CELLS: dict[str, type[Cell]] = {"tanh": Tanh, "gru": GRU, "lstm": LSTM}
