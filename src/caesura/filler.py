@@ -149,8 +149,10 @@ class Filler:
             strategy = lookup(STRATEGIES, name, "strategy")()
         name = type(strategy).__name__.lower()
         if strategy.net not in self.nets:
+            recipe = {"bidirectional": "nade", "forward": "rnn"}.get(strategy.net, "")
             raise CaesuraError(
-                f"The strategy '{name}' needs a {strategy.net} net, which this model lacks."
+                f"The strategy '{name}' needs a {strategy.net} net, which this model lacks: "
+                f"the recipe '{recipe}' trains one."
             )
         strategy.check(self.nets[strategy.net])
         return Method(name, strategy, self.nets[strategy.net])

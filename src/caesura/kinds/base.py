@@ -23,11 +23,17 @@ class Kind(ABC):
 
     frame: ClassVar[str]  # the name of what its frames hold, in FRAMES
     head: ClassVar[str]  # the name of the head that suits them, in HEADS
+    options: ClassVar[tuple[str, ...]]  # the names of the fields that `learn` takes
 
     @classmethod
     @abstractmethod
     def find(cls, paths: Iterable[Path]) -> list[Any]:
         """The items in files and folders, in an order that does not depend on the machine."""
+
+    @classmethod
+    def items(cls, data: Iterable[Any]) -> list[Any]:
+        """The items of some data, in which a path stands for all that is found there."""
+        return [i for d in data for i in (cls.find([d]) if isinstance(d, Path) else [d])]
 
     @classmethod
     @abstractmethod

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from collections.abc import Sequence as List
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,6 +33,7 @@ class Music(Kind):
 
     frame: ClassVar[str] = "binary"
     head: ClassVar[str] = "bernoulli"
+    options: ClassVar[tuple[str, ...]] = ("steps_per_beat",)
 
     steps_per_beat: int = 2
 
@@ -65,10 +66,15 @@ class Music(Kind):
         return sorted(found, key=Path.as_posix)
 
     @classmethod
+    def items(cls, data: Iterable[Any]) -> list[Any]:
+        """A string is a path here."""
+        return super().items(Path(d) if isinstance(d, str) else d for d in data)
+
+    @classmethod
     def learn(cls, items: List[Any], **options: Any) -> "Music":
         """There is nothing to learn from music: all pianos have the same keys."""
         for name in options:
-            lookup({field.name: field for field in fields(cls)}, name, "music option")
+            lookup(dict.fromkeys(cls.options), name, "field of music")
         return cls(**options)
 
     @property

@@ -18,7 +18,6 @@ from caesura.sequence import UNKNOWN, Sequence
 
 PAPER = "\n" + "".join(map(chr, range(0x20, 0x7F)))  # the 96 symbols of the paper's Wikipedia
 MOST_LEARNT = 256  # symbols, unless asked otherwise
-FIELDS = ("alphabet", "alphabet_size", "gap_char")
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class Text(Kind):
 
     frame: ClassVar[str] = "categorical"
     head: ClassVar[str] = "softmax"
+    options: ClassVar[tuple[str, ...]] = ("alphabet", "alphabet_size", "gap_char")
 
     alphabet: str
     gap_char: str = "_"
@@ -61,7 +61,7 @@ class Text(Kind):
         others in complete texts, and marks what is missing in a text to be filled.
         """
         for name in others:
-            lookup(dict.fromkeys(FIELDS), name, "field of a text")
+            lookup(dict.fromkeys(cls.options), name, "field of a text")
         _check_gap_char(gap_char)
         counts = _count(items)
         if alphabet == "learn":

@@ -1,6 +1,12 @@
-"""Gradient descent on random crops of sequences; it knows nothing of kinds or files."""
+"""Gradient descent on random stretches of sequences; it knows nothing of kinds or files.
 
+All that is random at an update follows from the seed and the update's number, so a run that goes
+on from a saved state ends with the very weights of one that was never disturbed.
+"""
+
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,105 +14,285 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Shaped
 
+from caesura.errors import CaesuraError
+from caesura.nets.batch import Tuning
 from caesura.nets.rnn import Net
-from caesura.training.missingness import Missingness
-from caesura.training.objectives import nll
+from caesura.training.batches import Chunks, Corpus, Example, draw_example, hide
+from caesura.training.objectives import Total, total_nll
+from caesura.training.optimiser import make_optimiser
+from caesura.training.recipe import Recipe
+
+SECONDS_A_CALL = 1.0  # of updates on the device, before Python looks at signals and the clock
+MOST_SKIPPED = 50  # updates in a row whose gradient is not finite
 
 
-class Schedule(NamedTuple):
-    """How long and how fast to learn."""
+class Member(eqx.Module):
+    """One net in training. A recipe with several step sizes trains several, side by side."""
 
+    weights: PyTree[Float[Array, "..."]]
+    optimiser: optax.OptState
+    loss: Total  # since the last validation
+    best: PyTree[Float[Array, "..."]]
+    best_nll: Float[Array, ""]
+    best_step: Int[Array, ""]
+
+
+class State(NamedTuple):
+    """Where a training stands: all that it needs to go on."""
+
+    members: Member  # with an axis for the step sizes in front
+    step: int
+    history: list[dict[str, Any]]  # at each validation: step, loss and validation NLL by step size
+    seconds: float
+
+
+class Progress(NamedTuple):
+    """What a running training can say of itself; with several step sizes, of the best."""
+
+    step: int
     steps: int
-    batch: int = 32
-    length: int = 128  # of a crop
-    learning_rate: float = 3e-3
-    clip: float = 1.0
+    loss: float
+    validation: float | None
+    steps_a_second: float  # steps of sequences, not updates
+    seconds_left: float
+    skipped: int  # updates without effect, since their gradient was not finite
 
 
-class Corpus(eqx.Module):
-    """All sequences end to end, on the device."""
+class Trained(NamedTuple):
+    """The best net on validation, and what it came from."""
 
-    values: Shaped[Array, "N D"]
-    starts: Int[Array, " pieces"]
-    lengths: Int[Array, " pieces"]
+    net: Net
+    nll: float
+    step: int
+    learning_rate: float
+    history: list[dict[str, Any]]
+    skipped: int
+    seconds: float
 
-    def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]]):
-        lengths = np.array([len(piece) for piece in pieces])
-        self.values = jnp.asarray(np.concatenate(pieces))
-        self.starts = jnp.asarray(np.cumsum(lengths) - lengths)
-        self.lengths = jnp.asarray(lengths)
 
-    def crop(
-        self, key: PRNGKeyArray, length: int
-    ) -> tuple[Shaped[Array, "T D"], Bool[Array, " T"]]:
-        """A random stretch, every step of the corpus about as likely; short pieces are padded."""
-        key_piece, key_start = jax.random.split(key)
-        piece = jax.random.categorical(key_piece, jnp.log(self.lengths))
-        room = jnp.maximum(self.lengths[piece] - length, 0)
-        offset = jax.random.randint(key_start, (), 0, room + 1) + jnp.arange(length)
-        return self.values[self.starts[piece] + offset], offset < self.lengths[piece]
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """The training was asked to stop, and has saved where it stands."""
+
+
+class Data(NamedTuple):
+    """Complete sequences, to learn from and to validate on."""
+
+    train: Sequence[Shaped[np.ndarray, "_ D"]]
+    valid: Sequence[Shaped[np.ndarray, "_ D"]]
 
 
 def fit(
     key: PRNGKeyArray,
     net: Net,
-    pieces: Sequence[Shaped[np.ndarray, "_ D"]],
-    missingness: Missingness,
-    schedule: Schedule,
-    report: Callable[[int, float], None] = lambda step, loss: None,
-    report_every: int = 50,
-) -> Net:
-    """The net after `schedule.steps` updates by Adam, their size falling along a cosine to 0."""
-    corpus = Corpus(pieces)
-    state = _optimiser(schedule).init(eqx.filter(net, eqx.is_inexact_array))
-    for first in range(0, schedule.steps, report_every):
-        last = min(first + report_every, schedule.steps)
-        net, state, loss = _updates(
-            key, net, state, corpus, missingness, schedule, jnp.int32(first), jnp.int32(last)
+    data: Data,
+    recipe: Recipe,
+    *,
+    state: State | None = None,
+    save: Callable[[State], None] = lambda state: None,
+    save_every: float = 60.0,
+    report: Callable[[Progress], None] = lambda progress: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Trained:
+    """Train the net by the recipe, from the beginning or from a saved state.
+
+    The state is saved at every validation and every `save_every` seconds.
+    """
+    program = _Program(net, recipe)
+    state = state or begin(net, recipe)
+    corpus, chunks = Corpus(data.train), Chunks(data.valid, recipe)
+    members, corpus, chunks = program.everywhere((state.members, corpus, chunks))
+    step, history = state.step, list(state.history)
+    key_updates, key_valid = jax.random.split(key)
+    began, saved, pace = time.monotonic() - state.seconds, time.monotonic(), 1
+    while step < recipe.steps and not _given_up(history, recipe):
+        goal = min(recipe.steps, (step // recipe.validate_every + 1) * recipe.validate_every)
+        last = min(goal, step + pace)
+        started = time.monotonic()
+        members = program.update(key_updates, members, corpus, step, last)
+        jax.block_until_ready(members)
+        took, count, step = time.monotonic() - started, last - step, last
+        # The first call compiles; later ones tell how many updates fill the time.
+        pace = max(1, min(int(pace * SECONDS_A_CALL / took), 4 * pace))
+        skipped = _check_finite(members)
+        loss = np.asarray(members.loss.nll) / np.maximum(np.asarray(members.loss.steps), 1)
+        if step == goal:
+            members, nll = program.validate(key_valid, members, chunks, step)
+            history.append({"step": step, "loss": loss.tolist(), "nll": nll.tolist()})
+        asked = stop()
+        if step == goal or asked or time.monotonic() - saved > save_every:
+            save(State(members, step, history, time.monotonic() - began))
+            saved = time.monotonic()
+        best = int(np.argmin(np.asarray(members.best_nll)))
+        report(
+            Progress(
+                step=step,
+                steps=recipe.steps,
+                loss=float(loss[best]),
+                validation=history[-1]["nll"][best] if step == goal else None,
+                steps_a_second=count * recipe.batch * recipe.length * len(loss) / took,
+                seconds_left=(recipe.steps - step) * took / count,
+                skipped=int(skipped[best]),
+            )
         )
-        report(last, float(loss))
-    return net
-
-
-# DEVIATION: Adam with a cosine; the paper has plain SGD on gradients of length one.
-def _optimiser(schedule: Schedule) -> optax.GradientTransformation:
-    return optax.chain(
-        optax.clip_by_global_norm(schedule.clip),
-        optax.adam(optax.cosine_decay_schedule(schedule.learning_rate, schedule.steps)),
+        if asked and step < recipe.steps:
+            raise Stopped
+    best = int(np.argmin(np.asarray(members.best_nll)))
+    winner = jax.tree.map(lambda a: a[best], members)
+    return Trained(
+        net=eqx.combine(winner.best, program.frozen),
+        nll=float(winner.best_nll),
+        step=int(winner.best_step),
+        learning_rate=recipe.learning_rate[best],
+        history=history,
+        skipped=int(winner.optimiser.total_notfinite),
+        seconds=time.monotonic() - began,
     )
 
 
-@eqx.filter_jit
-def _updates(
-    key: PRNGKeyArray,
-    net: Net,
-    state: optax.OptState,
-    corpus: Corpus,
-    missingness: Missingness,
-    schedule: Schedule,
-    first: Int[Array, ""],
-    last: Int[Array, ""],
-) -> tuple[Net, optax.OptState, Float[Array, ""]]:
-    """Updates `first` to `last` in one call, so that the device never waits for Python."""
-    weights, rest = eqx.partition(net, eqx.is_inexact_array)
+def begin(net: Net, recipe: Recipe) -> State:
+    """The state before the first update."""
+    weights = eqx.filter(net, eqx.is_inexact_array)
+    nothing = Total(jnp.zeros(()), jnp.zeros((), jnp.int32))
+    optimiser = make_optimiser(recipe).init(weights)
+    never = jnp.full((), jnp.inf, jnp.float32), jnp.zeros((), jnp.int32)
+    member = Member(weights, optimiser, nothing, weights, *never)
+    copies = len(recipe.learning_rate)
+    return State(jax.tree.map(lambda a: jnp.stack([a] * copies), member), 0, [], 0.0)
 
-    def loss(weights: Net, key: PRNGKeyArray) -> Float[Array, ""]:
-        def example(key: PRNGKeyArray) -> tuple[Array, Array, Array]:
-            key_crop, key_missing = jax.random.split(key)
-            values, valid = corpus.crop(key_crop, schedule.length)
-            hidden = missingness(key_missing, schedule.length)
-            return values, jnp.broadcast_to(hidden[:, None], values.shape), valid
 
-        batch = jax.vmap(example)(jax.random.split(key, schedule.batch))
-        return nll(eqx.combine(weights, rest), *batch)
+def _given_up(history: list[dict[str, Any]], recipe: Recipe) -> bool:
+    """Whether no step size has become better for `patience` validations."""
+    if not recipe.patience or not history:
+        return False
+    best = np.argmin([[np.nan_to_num(n, nan=np.inf) for n in h["nll"]] for h in history], axis=0)
+    return bool(np.all(len(history) - 1 - best >= recipe.patience))
 
-    def update(step: Array, carry: tuple[Net, optax.OptState, Array]) -> tuple[Any, Any, Array]:
-        weights, state, total = carry
-        value, gradient = jax.value_and_grad(loss)(weights, jax.random.fold_in(key, step))
-        change, state = _optimiser(schedule).update(gradient, state, weights)
-        return optax.apply_updates(weights, change), state, total + value
 
-    weights, state, total = jax.lax.fori_loop(first, last, update, (weights, state, jnp.zeros(())))
-    return eqx.combine(weights, rest), state, total / (last - first)
+def _check_finite(members: Member) -> Int[np.ndarray, " members"]:
+    """How many updates were skipped so far; an error once nothing moves any more."""
+    if np.all(np.asarray(members.optimiser.notfinite_count) >= MOST_SKIPPED):
+        raise CaesuraError(
+            f"The gradient was not finite in {MOST_SKIPPED} updates in a row: try a smaller "
+            "learning_rate, or a smaller clip."
+        )
+    return np.asarray(members.optimiser.total_notfinite)
+
+
+def tuning_for(recipe: Recipe) -> Tuning:
+    """What is fast on the hardware at hand."""
+    if jax.default_backend() != "gpu":
+        return Tuning()
+    dtype = jnp.float32 if recipe.precision == "float32" else jnp.bfloat16
+    return Tuning(dtype=dtype, unroll=8, width=64)
+
+
+class _Program:
+    """The two compiled functions of a training, on all devices that share a batch evenly."""
+
+    def __init__(self, net: Net, recipe: Recipe):
+        if recipe.precision == "bfloat16" and jax.default_backend() != "gpu":
+            raise CaesuraError("The precision 'bfloat16' needs a GPU; try 'auto'.")
+        self.frozen = eqx.filter(net, eqx.is_inexact_array, inverse=True)
+        self.recipe = recipe
+        self.tuning = tuning_for(recipe)
+        devices = jax.local_devices()
+        share = max(n for n in range(1, len(devices) + 1) if recipe.batch % n == 0)
+        self.mesh = jax.make_mesh((share,), ("batch",), devices=devices[:share])
+        self.update = self._compile(self._update)
+        self.validate = self._compile(self._validate)
+
+    def everywhere(self, tree: PyTree) -> PyTree:
+        """The arrays on all devices, as the compiled functions want and return them."""
+        replicated = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
+        return jax.device_put(tree, replicated)
+
+    def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Every device runs the same on its rows of a batch; sums over the batch go over all."""
+        everywhere = jax.sharding.PartitionSpec()
+        sharded = jax.shard_map(
+            function, mesh=self.mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False
+        )
+        return jax.jit(sharded)
+
+    def _update(
+        self, key: PRNGKeyArray, members: Member, corpus: Corpus, first: Array, last: Array
+    ) -> Member:
+        """Updates `first` to `last` in one call, so that the device never waits for Python."""
+        rates = jnp.asarray(self.recipe.learning_rate)
+
+        def update(step: Array, members: Member) -> Member:
+            key_batch, key_noise = jax.random.split(jax.random.fold_in(key, step))
+            keys = self._my_rows(jax.random.split(key_batch, self.recipe.batch))
+            key_noise = jax.random.fold_in(key_noise, jax.lax.axis_index("batch"))
+            example = partial(draw_example, corpus=corpus, recipe=self.recipe)
+            batch = jax.vmap(example, out_axes=1)(keys)
+            return _each(partial(self._step, batch=batch, key=key_noise), members, rates)
+
+        return jax.lax.fori_loop(first, last, update, members)
+
+    def _step(self, member: Member, rate: Array, batch: Example, key: PRNGKeyArray) -> Member:
+        def loss(weights: Any) -> tuple[Array, Array]:
+            net = eqx.combine(weights, self.frozen)
+            return total_nll(net, batch, self.tuning, key, self.recipe.dropout)
+
+        (nll, steps), gradient = jax.value_and_grad(loss, has_aux=True)(member.weights)
+        nll, steps, gradient = jax.lax.psum((nll, steps, gradient), "batch")
+        gradient = jax.tree.map(lambda g: g / jnp.maximum(steps, 1), gradient)
+        optimiser = make_optimiser(self.recipe)
+        change, state = optimiser.update(gradient, member.optimiser, member.weights)
+        weights = jax.tree.map(lambda w, d: w + rate * d, member.weights, change)
+        total = Total(member.loss.nll + nll, member.loss.steps + steps)
+        return eqx.tree_at(
+            lambda m: (m.weights, m.optimiser, m.loss), member, (weights, state, total)
+        )
+
+    def _validate(
+        self, key: PRNGKeyArray, members: Member, chunks: Chunks, step: Array
+    ) -> tuple[Member, Float[Array, " members"]]:
+        """The mean NLL of a target, with the same steps hidden every time."""
+        rows, batch = len(chunks.values), self.recipe.batch
+        keys = jax.random.split(key, rows)
+        batches = jax.tree.map(
+            lambda a: a.reshape(rows // batch, batch, *a.shape[1:]),
+            (keys, chunks.values, chunks.valid),
+        )
+
+        def nll(member: Member) -> Float[Array, ""]:
+            net = eqx.combine(member.weights, self.frozen)
+
+            def add(total: Total, some: Any) -> tuple[Total, None]:
+                mine = jax.tree.map(self._my_rows, some)
+                example = jax.vmap(partial(hide, recipe=self.recipe), out_axes=1)(*mine)
+                more = total_nll(net, example, self.tuning, key)
+                return Total(total.nll + more.nll, total.steps + more.steps), None
+
+            start = Total(jnp.zeros(()), jnp.zeros((), jnp.int32))
+            total = jax.lax.psum(jax.lax.scan(add, start, batches)[0], "batch")
+            return total.nll / jnp.maximum(total.steps, 1)
+
+        def compare(member: Member) -> tuple[Member, Array]:
+            now = nll(member)
+            better = now < member.best_nll
+            best = jax.tree.map(partial(jnp.where, better), member.weights, member.best)
+            found = (
+                jnp.where(better, now, member.best_nll),
+                jnp.where(better, step, member.best_step),
+            )
+            nothing = jax.tree.map(jnp.zeros_like, member.loss)
+            return Member(member.weights, member.optimiser, nothing, best, *found), now
+
+        return _each(compare, members)
+
+    def _my_rows(self, array: Shaped[Array, "batch ..."]) -> Shaped[Array, "rows ..."]:
+        rows = len(array) // self.mesh.size
+        return jax.lax.dynamic_slice_in_dim(array, jax.lax.axis_index("batch") * rows, rows)
+
+
+def _each(function: Callable[..., Any], *members: Any) -> Any:
+    """The function of every member; one alone is spared an axis that would slow it down."""
+    if len(jax.tree.leaves(members)[0]) > 1:
+        return jax.vmap(function)(*members)
+    alone = function(*jax.tree.map(lambda a: a[0], members))
+    return jax.tree.map(lambda a: a[None], alone)

@@ -2,21 +2,30 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
 
-Missingness = Callable[[PRNGKeyArray, int], Bool[Array, " T"]]
+
+class Pattern(NamedTuple):
+    """The steps that a net may not see, and the gaps that they lie in."""
+
+    hidden: Bool[Array, " T"]
+    gaps: Bool[Array, " T"]
+
+
+Missingness = Callable[[PRNGKeyArray, int], Pattern]
 
 
 @dataclass(frozen=True)
 class Nothing:
     """Every input is seen: so the paper trains its forward RNN, and the BRNN for GSN."""
 
-    def __call__(self, key: PRNGKeyArray, length: int) -> Bool[Array, " T"]:
+    def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
         """No step of `length` is hidden."""
-        return jnp.zeros(length, bool)
+        return Pattern(jnp.zeros(length, bool), jnp.zeros(length, bool))
 
 
 @dataclass(frozen=True)
@@ -26,15 +35,19 @@ class Gaps:
     So the net meets every stage of filling a gap. Where the first gap stands is random too.
     """
 
-    gap: int = 5
-    every: int = 25
+    gap: int
+    every: int
 
-    def __call__(self, key: PRNGKeyArray, length: int) -> Bool[Array, " T"]:
+    def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
         """Which of `length` steps are hidden."""
         key_count, key_rank, key_shift = jax.random.split(key, 3)
         blocks = length // self.every + 2
         hidden = jax.random.randint(key_count, (blocks, 1), 1, self.gap + 1)
         rank = jnp.argsort(jax.random.uniform(key_rank, (blocks, self.gap)), axis=1)
-        steps = jnp.pad(rank < hidden, [(0, 0), (0, self.every - self.gap)]).reshape(-1)
         shift = jax.random.randint(key_shift, (), 0, self.every)
-        return jax.lax.dynamic_slice(steps, [shift], [length])
+
+        def steps(in_gap: Bool[Array, "blocks gap"]) -> Bool[Array, " T"]:
+            row = jnp.pad(in_gap, [(0, 0), (0, self.every - self.gap)]).reshape(-1)
+            return jax.lax.dynamic_slice(row, [shift], [length])
+
+        return Pattern(steps(rank < hidden), steps(jnp.ones_like(rank, bool)))

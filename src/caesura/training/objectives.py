@@ -1,29 +1,35 @@
 """What training makes small."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from caesura.nets.batch import Inputs, Tuning, contexts
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
+from caesura.training.batches import Example
 
 
-def nll(
-    net: Net,
-    values: Shaped[Array, "B T D"],
-    unknown: Bool[Array, "B T D"],
-    valid: Bool[Array, "B T"],
-) -> Float[Array, ""]:
-    """Mean NLL of a step given what its context may see, over all real steps of a batch.
+class Total(NamedTuple):
+    """A sum of nats, and the number of steps that it is over."""
 
-    All outputs are targets, hidden from the input or not: "NADE no mask" in the paper. A frame of
-    which nothing is known is no target, and does not count.
+    nll: Float[Array, ""]
+    steps: Int[Array, ""]
+
+
+def total_nll(
+    net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float = 0.0
+) -> Total:
+    """The NLL of the targets of a batch, each given what its context may see.
+
+    A frame of which nothing is known is no target, and does not count.
     """
-
-    def log_probs(values: Array, unknown: Array, valid: Array) -> Float[Array, " T"]:
-        contexts = net.contexts(net.states(net.inputs(values, unknown), valid))
-        return jax.vmap(net.head.log_prob)(contexts, values, jnp.ones_like(unknown))
-
-    per_step = jax.vmap(log_probs)(values, unknown, valid)
-    counts = valid & jnp.any(values != UNKNOWN, axis=-1)
-    return -jnp.sum(jnp.where(counts, per_step, 0.0)) / jnp.maximum(jnp.sum(counts), 1)
+    unknown = jnp.broadcast_to(batch.hidden[..., None], batch.values.shape)
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-1))(batch.values, unknown)
+    seen = contexts(net, Inputs(x, m, batch.valid), tuning, key, dropout)
+    log_prob = jax.vmap(jax.vmap(net.head.log_prob, in_axes=(-1, 0, 0)))
+    log_probs = log_prob(seen, batch.values, jnp.ones_like(unknown))
+    counts = batch.targets & jnp.any(batch.values != UNKNOWN, axis=-1)
+    return Total(-jnp.sum(jnp.where(counts, log_probs, 0.0)), jnp.sum(counts))

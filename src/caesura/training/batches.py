@@ -1,0 +1,103 @@
+"""Batches of examples, drawn on the device from sequences that lie there end to end."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
+
+from caesura.training.missingness import Gaps, Nothing
+from caesura.training.recipe import Recipe
+
+
+class Example(NamedTuple):
+    """A stretch of a sequence, what the net may not see of it, and what it shall predict."""
+
+    values: Shaped[Array, "T *B D"]
+    hidden: Bool[Array, "T *B"]
+    targets: Bool[Array, "T *B"]
+    valid: Bool[Array, "T *B"]  # False on the padding of a short piece
+
+
+class Corpus(eqx.Module):
+    """All sequences end to end, on the device."""
+
+    values: Shaped[Array, "N D"]
+    starts: Int[Array, " pieces"]
+    lengths: Int[Array, " pieces"]
+
+    def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]]):
+        lengths = np.array([len(piece) for piece in pieces])
+        self.values = jnp.asarray(np.concatenate(pieces))
+        self.starts = jnp.asarray(np.cumsum(lengths) - lengths)
+        self.lengths = jnp.asarray(lengths)
+
+    def crop(
+        self, key: PRNGKeyArray, length: int
+    ) -> tuple[Shaped[Array, "T D"], Bool[Array, " T"]]:
+        """A random stretch, every step of the corpus about as likely; short pieces are padded."""
+        key_step, key_start = jax.random.split(key)
+        step = jax.random.randint(key_step, (), 0, len(self.values))
+        piece = jnp.searchsorted(self.starts, step, side="right") - 1
+        room = jnp.maximum(self.lengths[piece] - length, 0)
+        offset = jax.random.randint(key_start, (), 0, room + 1) + jnp.arange(length)
+        return self.values[self.starts[piece] + offset], offset < self.lengths[piece]
+
+
+class Chunks(eqx.Module):
+    """Sequences cut into stretches of one length, to validate on; the last of each is padded."""
+
+    values: Shaped[Array, "n T D"]
+    valid: Bool[Array, "n T"]
+
+    def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]], recipe: Recipe):
+        """About `valid_steps` steps, spread evenly over the pieces; a whole number of batches."""
+        cuts = [
+            (p, t) for p, piece in enumerate(pieces) for t in range(0, len(piece), recipe.length)
+        ]
+        most = max(1, recipe.valid_steps // recipe.length)
+        chosen = [cuts[i] for i in np.unique(np.linspace(0, len(cuts) - 1, most).astype(int))]
+        rows = -(-len(chosen) // recipe.batch) * recipe.batch
+        values = np.zeros((rows, recipe.length, pieces[0].shape[1]), pieces[0].dtype)
+        valid = np.zeros((rows, recipe.length), bool)
+        for row, (p, t) in enumerate(chosen):
+            stretch = pieces[p][t : t + recipe.length]
+            values[row, : len(stretch)] = stretch
+            valid[row, : len(stretch)] = True
+        self.values, self.valid = jnp.asarray(values), jnp.asarray(valid)
+
+
+def draw_example(key: PRNGKeyArray, corpus: Corpus, recipe: Recipe) -> Example:
+    """A random stretch to learn from."""
+    key_crop, key_shift, key_hide = jax.random.split(key, 3)
+    values, valid = corpus.crop(key_crop, recipe.length)
+    if recipe.transpose:
+        values = transpose(key_shift, values, recipe.transpose)
+    return hide(key_hide, values, valid, recipe)
+
+
+def hide(
+    key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
+) -> Example:
+    """The stretch as the net shall see it."""
+    missingness = Gaps(recipe.gap, recipe.every) if recipe.gap else Nothing()
+    pattern = missingness(key, recipe.length)
+    targets = valid & (pattern.gaps if recipe.targets == "gaps" else True)
+    # "We therefore avoid propagating the gradient from predictions that lack long context."
+    step = jnp.arange(recipe.length)
+    last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)
+    targets &= (step >= recipe.burn_in) & (step < last)
+    return Example(values.astype(jnp.int32), pattern.hidden, targets, valid)
+
+
+def transpose(key: PRNGKeyArray, roll: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:
+    """The notes up to `most` keys higher or lower, but none off the keyboard."""
+    keys = jnp.arange(roll.shape[1])
+    used = jnp.any(roll > 0, axis=0)
+    lowest = jnp.min(jnp.where(used, keys, len(keys) - 1))
+    highest = jnp.max(jnp.where(used, keys, 0))
+    down, up = jnp.minimum(most, lowest), jnp.minimum(most, len(keys) - 1 - highest)
+    return jnp.roll(roll, jax.random.randint(key, (), -down, up + 1), axis=1)

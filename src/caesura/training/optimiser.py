@@ -1,0 +1,32 @@
+"""How a gradient becomes a change of the weights."""
+
+import optax
+
+from caesura.training.recipe import Recipe
+
+
+def make_optimiser(recipe: Recipe) -> optax.GradientTransformation:
+    """For a step size of one at first; whoever applies the changes multiplies them by the real one.
+
+    So several step sizes can be tried side by side in one program. A gradient that is not finite
+    changes nothing, and is counted in the state.
+    """
+    decay = {
+        "linear": optax.linear_schedule(1.0, 0.0, recipe.steps),
+        "cosine": optax.cosine_decay_schedule(1.0, recipe.steps),
+    }[recipe.decay]
+    if rising := round(recipe.warm_up * recipe.steps):
+        rise = optax.linear_schedule(1 / rising, 1.0, rising)
+        fall = decay
+        decay = lambda count: rise(count) * fall(count)  # noqa: E731
+    direction = {
+        # The paper: "we normalize the gradients at each update to have length one".
+        "sgd": optax.normalize_by_update_norm(),
+        "adam": optax.chain(
+            optax.clip_by_global_norm(recipe.clip),
+            optax.scale_by_adam(b2=0.99),
+            optax.add_decayed_weights(recipe.weight_decay),
+        ),
+    }[recipe.optimiser]
+    change = optax.chain(direction, optax.scale_by_schedule(lambda count: -decay(count)))
+    return optax.apply_if_finite(change, max_consecutive_errors=2**30)

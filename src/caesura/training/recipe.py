@@ -1,0 +1,157 @@
+"""Recipes: everything that training needs, in one TOML file each."""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+from caesura.errors import CaesuraError, lookup, whole_number
+
+DEFAULT = "nade"
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One net, and how it learns; `caesura info` shows the fields of a model's own."""
+
+    net: Literal["bidirectional", "forward"]
+    strategy: str  # the one that serves where none is asked for
+    cell: str
+    hidden: int
+    layers: int
+    missing_input: str
+    # What is hidden: gaps of `gap` steps every `every` steps (0: nothing), and what is predicted.
+    gap: int
+    every: int
+    targets: Literal["all", "gaps"]
+    # An update: `batch` stretches of `length` steps, the first (and last) `burn_in` no targets.
+    steps: int
+    batch: int
+    length: int
+    burn_in: int
+    # More than one step size: all are tried, side by side, and the best on validation is kept.
+    optimiser: Literal["sgd", "adam"]
+    learning_rate: Numbers
+    decay: Literal["linear", "cosine"]
+    warm_up: float  # the share of the updates in which the step size rises
+    clip: float
+    weight_decay: float
+    dropout: float
+    transpose: int  # music: up to so many semitones
+    # Validation: every so many updates, on about `valid_steps` steps; `valid` is the share of the
+    # data that is held out where no other is given; `patience` (0: endless) counts validations.
+    validate_every: int
+    patience: int
+    valid: float
+    valid_steps: int
+    precision: Literal["auto", "float32", "bfloat16"]  # auto: bfloat16 on a GPU
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(Recipe).items():
+            if get_origin(kind) is Literal:
+                lookup(dict.fromkeys(get_args(kind)), getattr(self, name), f"choice of '{name}'")
+        least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
+        least |= {"validate_every": 1, "valid_steps": 1}
+        for field in fields(self):
+            if field.type is int:
+                whole_number(field.name, getattr(self, field.name), least.get(field.name, 0))
+        for rate in self.learning_rate:
+            _number("learning_rate", rate, 0.0, math.inf)
+        _number("clip", self.clip, 0.0, math.inf)
+        for name, most in (("weight_decay", math.inf), ("dropout", 1.0), ("warm_up", 1.0)):
+            if getattr(self, name):  # zero is for none
+                _number(name, getattr(self, name), 0.0, most)
+        _number("valid", self.valid, 0.0, 1.0)
+        if self.gap >= self.every:
+            raise CaesuraError(f"A gap of {self.gap} steps does not fit in every {self.every}.")
+        if self.targets == "gaps" and not self.gap:
+            raise CaesuraError("Only gaps are to be predicted, but the recipe makes none.")
+        if self.length <= self.burn_in * (2 if self.net == "bidirectional" else 1):
+            raise CaesuraError(
+                f"A burn-in of {self.burn_in} leaves nothing of {self.length} steps."
+            )
+
+
+class Chosen(NamedTuple):
+    """A recipe as it is used for a kind, and what it says of the kind itself."""
+
+    name: str
+    recipe: Recipe
+    kind_fields: dict[str, Any]
+
+
+def names() -> list[str]:
+    """The recipes of the package."""
+    return sorted(path.stem for path in _folder().iterdir() if path.suffix == ".toml")
+
+
+def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[str, Any]) -> Chosen:
+    """A recipe by its name or the path of a TOML file, with some of its fields given otherwise.
+
+    What stands in a table called after the kind holds for that kind. `options` are the names of the
+    fields of the kind, which a recipe may give too.
+    """
+    table = _read(name)
+    known = {field.name: None for field in fields(Recipe)} | dict.fromkeys(options)
+    own = table.pop(kind, {})
+    given = {k: v for k, v in table.items() if not isinstance(v, dict)} | own | dict(overrides)
+    for field in given:
+        lookup(known, field, f"field of a recipe for {kind}")
+    of_kind = {field: given.pop(field) for field in options if field in given}
+    for field in fields(Recipe):
+        if field.name not in given:
+            raise CaesuraError(f"The recipe '{name}' says nothing of '{field.name}'.")
+    return Chosen(Path(name).stem, Recipe(**{k: _typed(k, v) for k, v in given.items()}), of_kind)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`hidden=256` as a name and a value; what is no TOML value is a string."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise CaesuraError(f"A setting has the form name=value, not '{text}'.")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("caesura.training") / "recipes"))
+
+
+def _read(name: str) -> dict[str, Any]:
+    path = Path(name)
+    if path.suffix != ".toml":
+        path = _folder() / f"{lookup({n: n for n in names()}, name, 'recipe')}.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CaesuraError(f"Cannot read '{path}': {(error.strerror or '').lower()}.") from error
+    except ValueError as error:
+        raise CaesuraError(f"The recipe '{path}' is not proper TOML: {error}.") from error
+
+
+def _typed(name: str, value: Any) -> Any:
+    """A whole number where a number is wanted will do, and one step size for a list of them."""
+    kind = get_type_hints(Recipe)[name]
+    if kind == Numbers:
+        rates = value if isinstance(value, list | tuple) else [value]
+        if not rates:
+            raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
+        return tuple(float(_number(name, rate, 0.0, math.inf)) for rate in rates)
+    if kind is float:
+        return float(_number(name, value, -1.0, math.inf))
+    if kind is str and not isinstance(value, str):
+        raise CaesuraError(f"The option '{name}' is a word, not {value!r}.")
+    return value
+
+
+def _number(name: str, value: Any, above: float, below: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < below:
+        bounds = f"above {above:g}" if math.isinf(below) else f"between {above:g} and {below:g}"
+        raise CaesuraError(f"The option '{name}' is a number {bounds}, not {value!r}.")
+    return value
