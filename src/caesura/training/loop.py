@@ -99,7 +99,7 @@ def fit(
 
     The state is saved at every validation and every `save_every` seconds.
     """
-    program = _Program(net, recipe)
+    program = Program(net, recipe)
     state = state or begin(net, recipe)
     corpus, chunks = Corpus(data.train), Chunks(data.valid, recipe)
     members, corpus, chunks = program.everywhere((state.members, corpus, chunks))
@@ -188,7 +188,7 @@ def tuning_for(recipe: Recipe) -> Tuning:
     return Tuning(dtype=dtype, unroll=8, width=64)
 
 
-class _Program:
+class Program:
     """The two compiled functions of a training, on all devices that share a batch evenly."""
 
     def __init__(self, net: Net, recipe: Recipe):
