@@ -2,41 +2,59 @@
 
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import caesura
-import oracle
-from caesura.kinds import Text
-from caesura.nets.frames import Categorical
-from caesura.nets.rnn import bidirectional, onegram
+from caesura.errors import CaesuraError
+from caesura.learn import hold_out
+from caesura.nets.batch import Tuning
 from caesura.sequence import UNKNOWN
-from caesura.training.loop import Corpus, Schedule, fit
+from caesura.training.batches import Chunks, Corpus, Example, hide, transpose
+from caesura.training.loop import Data, _given_up, begin, fit
 from caesura.training.missingness import Gaps, Nothing
-from caesura.training.objectives import nll
+from caesura.training.objectives import total_nll
+from caesura.training.optimiser import make_optimiser
+from caesura.training.recipe import Recipe, choose
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
+TINY = {
+    "hidden": 4,
+    "steps": 4,
+    "batch": 4,
+    "length": 10,
+    "validate_every": 2,
+    "gap": 2,
+    "every": 6,
+}
 
-def hidden(gap: int, every: int, length: int, draws: int) -> np.ndarray:
+
+def recipe(name: str = "nade", **fields) -> Recipe:
+    return choose(name, "music", ("steps_per_beat",), TINY | fields).recipe
+
+
+def patterns(gap: int, every: int, length: int, draws: int):
     keys = jax.random.split(jax.random.key(0), draws)
-    return np.asarray(jax.vmap(lambda key: Gaps(gap, every)(key, length))(keys))
+    found = jax.vmap(lambda key: Gaps(gap, every)(key, length))(keys)
+    return np.asarray(found.hidden), np.asarray(found.gaps)
 
 
 def test_gaps_hide_one_to_five_steps_every_twenty_five():
     gap, every, length, draws = 5, 25, 200, 4000
-    steps = hidden(gap, every, length, draws)
+    hidden, gaps = patterns(gap, every, length, draws)
     # A block of 25 hides 3 of its steps on average: (1 + 2 + 3 + 4 + 5) / 5.
-    assert steps.mean() == pytest.approx(3 / 25, abs=0.002)
+    assert hidden.mean() == pytest.approx(3 / 25, abs=0.002)
+    assert gaps.mean() == pytest.approx(5 / 25, abs=0.002)
+    assert not np.any(hidden & ~gaps)
     # No place is special, since the first gap's is random: 12 % each, within 6 standard errors.
     error = (0.12 * 0.88 / draws) ** 0.5
-    assert np.abs(steps.mean(axis=0) - 0.12).max() < 6 * error
+    assert np.abs(hidden.mean(axis=0) - 0.12).max() < 6 * error
 
 
 def test_hidden_steps_stand_close_and_far_apart_as_the_gaps_do():
-    for steps in hidden(5, 25, 100, 50):
+    for steps in patterns(5, 25, 100, 50)[0]:
         places = np.flatnonzero(steps)
         apart = np.diff(places)
         assert np.all((apart < 5) | (apart > 25 - 5))
@@ -44,7 +62,7 @@ def test_hidden_steps_stand_close_and_far_apart_as_the_gaps_do():
 
 def test_every_number_of_hidden_steps_is_equally_likely():
     counts = []
-    for steps in hidden(4, 12, 60, 1000):
+    for steps in patterns(4, 12, 60, 1000)[0]:
         places = np.flatnonzero(steps)
         blocks = np.split(places, np.flatnonzero(np.diff(places) > 4) + 1)
         counts += [len(block) for block in blocks[1:-1]]  # the crop may cut the first and the last
@@ -53,63 +71,51 @@ def test_every_number_of_hidden_steps_is_equally_likely():
 
 
 def test_nothing_hides_nothing():
-    assert not Nothing()(jax.random.key(0), 9).any()
+    assert not Nothing()(jax.random.key(0), 9).hidden.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "burn_in", "targets"),
+    [("paper-brnn", 3, range(3, 7)), ("paper-rnn", 3, range(3, 10)), ("paper-brnn", 0, range(10))],
+)
+def test_predictions_that_lack_context_are_no_targets(name, burn_in, targets):
+    values, valid = jnp.zeros((10, 88), jnp.int32), jnp.ones(10, bool)
+    fields = {"burn_in": burn_in, "gap": 0}
+    example = hide(jax.random.key(0), values, valid, recipe(name, **fields))
+    assert np.flatnonzero(example.targets).tolist() == list(targets)
+
+
+def test_nade_masked_predicts_its_gaps_alone():
+    values, valid = jnp.zeros((10, 88), jnp.int32), jnp.arange(10) < 9
+    example = hide(jax.random.key(0), values, valid, recipe("paper-nade-masked"))
+    gaps = Gaps(2, 6)(jax.random.key(0), 10).gaps
+    assert np.array_equal(example.targets, gaps & (np.arange(10) < 9))
 
 
 @pytest.mark.parametrize("head", FRAME_OF_HEAD)
-def test_the_loss_is_the_mean_over_real_steps(head):
+def test_the_loss_is_the_sum_over_targets(head):
     net = make_net("bidirectional", head)
-    values = jnp.asarray(np.stack([random_values(net.frame, 6, seed) for seed in (0, 1)]))
-    unknown = jnp.zeros(values.shape, bool).at[0, 2].set(True)
-    valid = jnp.arange(6) < jnp.array([[6], [4]])
-    total = 0.0
+    values = np.stack([random_values(net.frame, 6, seed) for seed in (0, 1)], axis=1)
+    hidden = np.zeros((6, 2), bool)
+    hidden[2, 0] = True
+    valid = np.arange(6)[:, None] < [6, 4]
+    targets = valid.copy()
+    targets[:2, 1] = False
+    if head == "softmax":  # what is outside the alphabet is shown as missing, and is no target
+        values[1, 0] = values[3, 1] = UNKNOWN
+    example = Example(*map(jnp.asarray, (values, hidden, targets, valid)))
+    total, count = 0.0, 0
     for row, length in ((0, 6), (1, 4)):
-        some, seen = values[row, :length], unknown[row, :length]
-        states = net.states(net.inputs(some, seen), jnp.ones(length, bool))
+        some = jnp.asarray(values[:length, row])
+        unknown = jnp.broadcast_to(jnp.asarray(hidden[:length, row])[:, None], some.shape)
+        states = net.states(net.inputs(some, unknown), jnp.ones(length, bool))
         for t, context in enumerate(net.contexts(states)):
-            total -= net.head.log_prob(context, some[t], jnp.ones(net.frame.components, bool))
-    assert nll(net, values, unknown, valid) == pytest.approx(float(total) / 10, rel=1e-5)
-
-
-def test_unknown_values_are_no_targets():
-    net = make_net("bidirectional", "softmax")
-    values = np.stack([random_values(net.frame, 8, seed) for seed in (0, 1)])
-    values[0, [1, 6]] = values[1, 3] = UNKNOWN
-    hidden = np.zeros(values.shape, bool)
-    hidden[0, 2] = True
-    nats = []
-    for row in (0, 1):
-        probs = oracle.predict(net, values[row], hidden[row] | (values[row] == UNKNOWN))
-        nats += [-np.log(p[0, x]) for p, (x,) in zip(probs, values[row], strict=True) if x >= 0]
-    assert len(nats) == 13
-    ask = (jnp.asarray(values), jnp.asarray(hidden), jnp.ones((2, 8), bool))
-    loss_and_gradient = eqx.filter_jit(eqx.filter_value_and_grad(nll))
-    assert loss_and_gradient(net, *ask)[0] == pytest.approx(np.mean(nats), rel=1e-5)
-    nothing_known = jnp.full_like(ask[0], UNKNOWN)
-    loss, gradient = loss_and_gradient(net, nothing_known, *ask[1:])
-    assert loss == 0
-    assert all((leaf == 0).all() for leaf in jax.tree.leaves(gradient))
-
-
-def test_a_net_can_learn_from_texts_with_unknown_and_gap_characters():
-    text = "a_b’a_b’a_b’a_b’"
-    kind = Text.learn([text], alphabet="paper")
-    values = kind.read_complete(text).values
-    net = bidirectional(jax.random.key(0), Categorical(kind.size), head="softmax", hidden=3)
-    losses = []
-    schedule = Schedule(steps=30, batch=4, length=8, learning_rate=3e-2)
-    fit(
-        jax.random.key(0),
-        net,
-        [values],
-        Gaps(1, 4),
-        schedule,
-        lambda step, loss: losses.append(loss),
-        report_every=15,
-    )
-    assert losses[1] < losses[0] < 5
-    counts = np.exp(np.asarray(onegram(net.frame, values).head.log_probs)[0])
-    assert counts[kind.alphabet.index("_")] == pytest.approx((4 + 1) / (12 + 96))
+            if targets[t, row] and not (some[t] == UNKNOWN).all():
+                total -= net.head.log_prob(context, some[t], jnp.ones(net.frame.components, bool))
+                count += 1
+    found = total_nll(net, example, Tuning(), jax.random.key(0))
+    assert found.nll == pytest.approx(float(total), rel=1e-5)
+    assert found.steps == count
 
 
 def test_crops_come_from_one_piece_and_short_ones_are_padded():
@@ -127,28 +133,129 @@ def test_crops_come_from_one_piece_and_short_ones_are_padded():
     assert {long.min(), long.max()} == {100, 139}
 
 
-def test_training_learns_and_is_repeatable():
-    text = ["abcabcabcabcabcabcabcabcabcabcabcabc"] * 3
-    losses = []
-    options = {"hidden": 8, "steps": 60, "batch": 8, "length": 24, "learning_rate": 2e-2, "gap": 2}
-    one = caesura.train(text, kind="text", report=lambda *r: losses.append(r), **options)
-    two = caesura.train(text, kind="text", **options)
-    assert one.fill("abc__cab", samples=3).best == "abcabcab"
-    assert [net for net, *_ in losses] == ["bidirectional"] * 2 + ["forward"] * 2
-    assert losses[1][2] < 0.5 * np.log(3)
-    for a, b in zip(jax.tree.leaves(one.nets), jax.tree.leaves(two.nets), strict=True):
-        assert np.array_equal(a, b)
+def test_chunks_hold_every_step_once_and_fill_whole_batches():
+    pieces = [np.arange(23, dtype=np.int32)[:, None], np.arange(100, 104, dtype=np.int32)[:, None]]
+    chunks = Chunks(pieces, recipe(valid_steps=1000))
+    assert chunks.values.shape == (4, 10, 1)
+    held = np.asarray(chunks.values)[np.asarray(chunks.valid)]
+    assert sorted(held[:, 0].tolist()) == [*range(23), *range(100, 104)]
+    assert len(Chunks(pieces, recipe(valid_steps=20)).values) == 4  # two chunks, padded to a batch
+
+
+def test_transposition_moves_all_notes_alike_and_loses_none():
+    roll = np.zeros((4, 88), np.int32)
+    roll[0, [3, 40]] = roll[2, 85] = 1
+    keys = jax.random.split(jax.random.key(0), 200)
+    moved = np.asarray(jax.vmap(lambda key: transpose(key, jnp.asarray(roll), 5))(keys))
+    shifts = set()
+    for one in moved:
+        shift = int(np.flatnonzero(one[0])[0]) - 3
+        assert np.array_equal(one, np.roll(roll, shift, axis=1))
+        shifts.add(shift)
+    assert shifts == set(range(-3, 3))  # neither the lowest nor the highest note leaves the piano
+
+
+def test_sgd_makes_steps_of_length_one_that_shrink_to_zero():
+    optimiser = make_optimiser(recipe("paper-nade", steps=4))
+    weights = {"a": jnp.zeros(3)}
+    state = optimiser.init(weights)
+    for update in range(5):
+        gradient = {"a": jnp.array([3.0, 0.0, 4.0]) * 10**update}
+        change, state = optimiser.update(gradient, state, weights)
+        expected = -np.array([0.6, 0.0, 0.8]) * (1 - update / 4)
+        np.testing.assert_allclose(change["a"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["nade", "paper-nade"])
+def test_a_gradient_that_is_not_finite_changes_nothing_and_is_counted(name):
+    optimiser = make_optimiser(recipe(name))
+    weights = {"a": jnp.ones(2)}
+    before = optimiser.init(weights)
+    change, after = optimiser.update({"a": jnp.array([1.0, jnp.nan])}, before, weights)
+    assert not np.any(change["a"])
+    assert (int(after.total_notfinite), int(after.notfinite_count)) == (1, 1)
+
+
+def test_many_bad_gradients_in_a_row_end_the_run_with_advice():
+    net = make_net("bidirectional", "bernoulli")
+    broken = jax.tree.map(lambda a: a * jnp.nan, net)
+    pieces = [random_values(net.frame, 30)]
+    long = recipe(steps=200, validate_every=100, length=6, batch=2)
+    with pytest.raises(CaesuraError, match="not finite in 50 updates in a row: try a smaller"):
+        fit(jax.random.key(0), broken, Data(pieces, pieces), long)
+
+
+def test_the_best_weights_on_validation_are_kept_not_the_last():
+    """A step size that makes the net worse and worse: the first validation is the best."""
+    net = make_net("bidirectional", "bernoulli")
+    pieces = [random_values(net.frame, 40)]
+    wild = recipe("paper-nade", steps=8, validate_every=2, learning_rate=[1e-3, 30.0])
+    result = fit(jax.random.key(0), net, Data(pieces, pieces), wild)
+    nlls = np.array([entry["nll"] for entry in result.history])
+    assert nlls.shape == (4, 2)
+    assert result.nll == nlls.min()
+    assert result.learning_rate == (1e-3, 30.0)[int(nlls.min(axis=0).argmin())]
+    # The weights that come back are those that were validated: score them again.
+    again = recipe("paper-nade", steps=1, validate_every=1, learning_rate=1e-30)
+    check = fit(jax.random.key(0), result.net, Data(pieces, pieces), again)
+    assert check.nll == pytest.approx(result.nll, rel=1e-5)
+
+
+def test_patience_counts_validations_without_a_gain():
+    history = [{"nll": [n]} for n in (3.0, 2.0, 2.5, float("nan"), 2.1)]
+    assert not _given_up(history, recipe(patience=4))
+    assert _given_up(history, recipe(patience=3))
+    assert not _given_up(history, recipe(patience=0))
 
 
 def test_fit_leaves_the_net_it_was_given_alone():
     net = make_net("bidirectional", "bernoulli")
     before = jax.tree.map(np.array, net)
-    fit(
-        jax.random.key(0),
-        net,
-        [random_values(net.frame, 30)],
-        Nothing(),
-        Schedule(steps=2, batch=2, length=10),
-    )
+    pieces = [random_values(net.frame, 30)]
+    fit(jax.random.key(0), net, Data(pieces, pieces), recipe())
     for a, b in zip(jax.tree.leaves(net), jax.tree.leaves(before), strict=True):
         assert np.array_equal(a, b)
+    assert begin(net, recipe()).step == 0
+
+
+def test_training_learns_and_is_repeatable():
+    text = ["abcabcabcabcabcabcabcabcabcabcabcabc"] * 6
+    options = {"hidden": 8, "steps": 100, "batch": 8, "length": 24, "learning_rate": 2e-2, "gap": 2}
+    options |= {"validate_every": 50}
+    told = []
+    one = caesura.train(text, kind="text", report=lambda net, p: told.append((net, p)), **options)
+    two = caesura.train(text, kind="text", **options)
+    assert one.fill("abc__cab", samples=3).best == "abcabcab"
+    assert {net for net, _ in told} == {"bidirectional"}
+    assert told[-1][1].step == 100
+    record = one.training["nets"]["bidirectional"]
+    assert record["validation_nll"] < 0.5 * np.log(3)
+    assert record["recipe"] == "nade"
+    assert record["fields"]["hidden"] == 8
+    for a, b in zip(jax.tree.leaves(one.nets), jax.tree.leaves(two.nets), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_several_recipes_make_one_filler_that_serves_every_strategy():
+    text = ["abcd" * 20] * 6
+    tiny = {"hidden": 4, "steps": 2, "batch": 2, "length": 12, "validate_every": 1}
+    both = caesura.train(text, kind="text", recipe="rnn, nade", **tiny)
+    assert set(both.nets) == {"forward", "bidirectional", "onegram"}
+    assert both.strategy == "oneway"
+    assert both.fill("ab_d").strategy == "oneway"
+    alone = caesura.train(text, kind="text", recipe="rnn", **tiny)
+    with pytest.raises(CaesuraError, match=r"needs a bidirectional net.*recipe 'nade' trains one"):
+        alone.fill("ab_d", strategy="nade")
+    with pytest.raises(CaesuraError, match="More than one of the recipes 'nade,brnn' trains"):
+        caesura.train(text, kind="text", recipe="nade,brnn", **tiny)
+
+
+def test_validation_takes_whole_pieces_or_the_ends_of_few():
+    pieces = [np.full((10, 1), i) for i in range(20)]
+    data = hold_out(pieces, 0.1, seed=0)
+    assert len(data.train) + len(data.valid) == 20
+    assert 1 <= len(data.valid) <= 3
+    assert sorted(p[0, 0] for part in data for p in part) == list(range(20))
+    few = hold_out([np.arange(100)[:, None]], 0.1, seed=0)
+    assert (len(few.train[0]), len(few.valid[0])) == (90, 10)
+    assert few.valid[0][0, 0] == 90

@@ -35,6 +35,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.unlink(name)
 
 
+def make_folder(folder: Path) -> None:
+    """The folder and those above it, if they are not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CaesuraError(f"Cannot make the folder '{folder}': {reason}.") from error
+
+
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """The whole content, or nothing."""
     with replacing(path) as part:

@@ -11,7 +11,7 @@ from caesura.datasets.download import Progress, download
 from caesura.datasets.registry import DATASETS, Dataset, StoredFile
 from caesura.datasets.splits import SPLITS
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.files import write_bytes
+from caesura.files import make_folder, write_bytes
 
 Folder = str | os.PathLike[str] | None  # None: the user's own, see `data_folder`
 State = Literal["ok", "missing", "altered"]
@@ -84,7 +84,7 @@ def fetch(
                 f"the sha256 of '{file.path}' should be {file.sha256}, not {found}."
             )
     for file, content in zip(dataset.files, made, strict=True):
-        _make_folder((place / file.path).parent)
+        make_folder((place / file.path).parent)
         write_bytes(place / file.path, content)
     return True
 
@@ -156,14 +156,6 @@ def _read(path: Path) -> bytes | None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CaesuraError(f"Cannot make the folder '{folder}': {reason}.") from error
 
 
 def _by_hand(name: str, dataset: Dataset, place: Path) -> str:

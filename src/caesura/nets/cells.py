@@ -81,8 +81,8 @@ class Cell(eqx.Module):
         """The state outside the sequence: zero."""
         return jnp.zeros(self.size)
 
-    def output(self, state: State) -> Float[Array, " c"]:
-        """h_t, the part of the state that others see."""
+    def output(self, state: State) -> Float[Array, "*axes"]:
+        """h_t, the part of the state that others see; of a batch or sequence of states, too."""
         return state
 
 
@@ -135,7 +135,7 @@ class LSTM(Cell):
     def initial(self) -> LSTMState:
         return LSTMState(jnp.zeros(self.size), jnp.zeros(self.size))
 
-    def output(self, state: LSTMState) -> Float[Array, " c"]:
+    def output(self, state: LSTMState) -> Float[Array, "*axes"]:
         return state.h
 
     def activate(

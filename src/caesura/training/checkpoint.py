@@ -14,7 +14,7 @@ import safetensors
 import safetensors.numpy
 
 from caesura.errors import CaesuraError
-from caesura.files import replacing
+from caesura.files import make_folder, write_bytes
 from caesura.training.loop import State
 
 KEPT = 2
@@ -39,9 +39,9 @@ class Checkpoints:
         told = {"run": self.run, "step": state.step, "history": state.history}
         told |= {"seconds": state.seconds}
         content = safetensors.numpy.save(tensors, {"caesura": json.dumps(told)})
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.folder / f"{state.step:012}.checkpoint") as part:
-            part.write_bytes(content + hashlib.sha256(content).digest())
+        make_folder(self.folder)
+        content += hashlib.sha256(content).digest()
+        write_bytes(self.folder / f"{state.step:012}.checkpoint", content)
         for old in self._files()[:-KEPT]:
             old.unlink()
 

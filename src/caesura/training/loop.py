@@ -35,8 +35,8 @@ class Member(eqx.Module):
     optimiser: optax.OptState
     loss: Total  # since the last validation
     best: PyTree[Float[Array, "..."]]
-    best_nll: Float[Array, ""]
-    best_step: Int[Array, ""]
+    best_nll: Float[Array, "*members"]
+    best_step: Int[Array, "*members"]
 
 
 class State(NamedTuple):

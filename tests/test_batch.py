@@ -1,0 +1,77 @@
+"""Whole batches give what single sequences give: the same contexts, and the same gradients."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from caesura.nets.batch import Inputs, Tuning, contexts
+from caesura.nets.frames import Categorical
+from caesura.nets.rnn import Net, bidirectional, unidirectional
+
+T, LENGTHS = 7, (7, 4, 1)
+FRAME = Categorical(4)
+TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8)}
+
+
+def make(cell: str, layers: int, missing_input: str | None) -> Net:
+    shape = {"head": "softmax", "hidden": 5, "cell": cell, "layers": layers}
+    if missing_input is None:
+        net = unidirectional(jax.random.key(1), FRAME, **shape)
+    else:
+        net = bidirectional(jax.random.key(1), FRAME, **shape, missing_input=missing_input)
+    # Biases and gates start at zero, where mistakes in them would not show.
+    return jax.tree.map(lambda a: a + 0.1 * jax.random.normal(jax.random.key(2), a.shape), net)
+
+
+def batch() -> tuple[jax.Array, jax.Array, jax.Array]:
+    draw = np.random.default_rng(0)
+    values = jnp.asarray(draw.integers(0, 4, (T, len(LENGTHS), 1)))
+    unknown = jnp.asarray(draw.random(values.shape) < 0.3)
+    return values, unknown, jnp.arange(T)[:, None] < jnp.array(LENGTHS)
+
+
+def one_by_one(net: Net) -> jax.Array:
+    def alone(values, unknown, valid):
+        return net.contexts(net.states(net.inputs(values, unknown), valid))
+
+    return jax.vmap(alone, in_axes=1, out_axes=2)(*batch())
+
+
+def together(net: Net, tuning: Tuning, dropout: float = 0.0) -> jax.Array:
+    values, unknown, valid = batch()
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-1))(values, unknown)
+    return contexts(net, Inputs(x, m, valid), tuning, jax.random.key(0), dropout)
+
+
+def weighed(found: jax.Array) -> jax.Array:
+    """A number that depends on every context of a real step in its own way."""
+    weights = jax.random.normal(jax.random.key(3), found.shape)
+    return jnp.sum(jnp.where(batch()[2][:, None], jnp.sin(found) * weights, 0.0))
+
+
+CASES = [(1, None, "plain"), (1, "none", "plain"), (2, "added", "plain"), (2, "gating", "tuned")]
+
+
+@pytest.mark.parametrize(("layers", "missing_input", "tuning"), CASES)
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_a_batch_is_its_sequences(cell, layers, missing_input, tuning):
+    net = make(cell, layers, missing_input)
+    value, gradient = eqx.filter_value_and_grad(lambda n: weighed(one_by_one(n)))(net)
+    fast, its_gradient = eqx.filter_value_and_grad(lambda n: weighed(together(n, TUNINGS[tuning])))(
+        net
+    )
+    assert float(fast) == pytest.approx(float(value), abs=1e-5)
+    for a, b in zip(jax.tree.leaves(gradient), jax.tree.leaves(its_gradient), strict=True):
+        np.testing.assert_allclose(b, a, atol=2e-5)
+
+
+def test_dropout_takes_its_share_and_keeps_the_mean():
+    net = make("tanh", 1, "none")
+    whole = np.asarray(together(net, Tuning()))
+    seen = [np.asarray(together(net, Tuning(), dropout=0.25))]
+    lost = np.concatenate([(s == 0)[whole != 0] for s in seen])
+    assert abs(lost.mean() - 0.25) < 6 * (0.25 * 0.75 / len(lost)) ** 0.5
+    kept = seen[0] != 0
+    np.testing.assert_allclose(seen[0][kept], whole[kept] / 0.75, rtol=1e-5)
