@@ -12,7 +12,7 @@ from caesura.nets.rnn import Net, bidirectional, unidirectional
 
 T, LENGTHS = 7, (7, 4, 1)
 FRAME = Categorical(4)
-TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8)}
+TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8, batch_last=False)}
 
 
 def make(cell: str, layers: int, missing_input: str | None) -> Net:
@@ -41,8 +41,9 @@ def one_by_one(net: Net) -> jax.Array:
 
 def together(net: Net, tuning: Tuning, dropout: float = 0.0) -> jax.Array:
     values, unknown, valid = batch()
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-1))(values, unknown)
-    return contexts(net, Inputs(x, m, valid), tuning, jax.random.key(0), dropout)
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-tuning.batch_axis))(values, unknown)
+    found = contexts(net, Inputs(x, m, valid), tuning, jax.random.key(0), dropout)
+    return found if tuning.batch_last else found.swapaxes(1, 2)
 
 
 def weighed(found: jax.Array) -> jax.Array:

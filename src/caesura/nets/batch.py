@@ -2,8 +2,10 @@
 
 `Net.contexts` says what a net computes, one sequence at a time; this computes the same for many.
 Both directions run in one scan, and the gradient of W_h is one matrix product after the backward
-scan instead of a sum inside it. The batch is the last axis, so that W_h h is a matrix product as it
-stands.
+scan instead of a sum inside it.
+
+Where the batch stands is a matter of hardware. In the shapes below, *c are two axes: c units and
+the batch, in the order that the tuning says.
 """
 
 from functools import partial
@@ -21,7 +23,7 @@ from caesura.nets.rnn import Net
 class Inputs(NamedTuple):
     """What the cells see of every step, and which steps are no padding."""
 
-    x: Float[Array, "T N B"]
+    x: Float[Array, "T *N"]
     m: Float[Array, "T B"]
     valid: Bool[Array, "T B"]
 
@@ -32,11 +34,28 @@ class Tuning(NamedTuple):
     dtype: DTypeLike = jnp.float32  # of what is multiplied and kept; weights and sums are float32
     unroll: int = 1  # steps of the scan in one turn of its loop
     width: int = 1  # hidden units are padded to a multiple of it, with units that stay at zero
+    batch_last: bool = True  # W_h h is then a product as it stands, which a CPU likes better
+
+    @property
+    def batch_axis(self) -> int:
+        """Of what a single step holds."""
+        return 1 if self.batch_last else 0
+
+    @property
+    def unit_axis(self) -> int:
+        """The other one."""
+        return 1 - self.batch_axis
+
+    def einsum(self, subscripts: str, a: Array, b: Array) -> Array:
+        """In the chosen precision, summed in float32; {i} stands for i and the batch."""
+        letters = {i: f"{i}b" if self.batch_last else f"b{i}" for i in "ij"}
+        a, b = a.astype(self.dtype), b.astype(self.dtype)
+        return jnp.einsum(subscripts.format(**letters), a, b, preferred_element_type=jnp.float32)
 
 
 def contexts(
     net: Net, inputs: Inputs, tuning: Tuning, key: PRNGKeyArray, dropout: float = 0.0
-) -> Float[Array, "T C B"]:
+) -> Float[Array, "T *C"]:
     """The context of every step of a batch: h^f_{t−1} and h^b_{t+1}, as `Net.contexts` gives them.
 
     Padding is behind a sequence. Of what a layer shows to others, a share of `dropout` is lost.
@@ -57,7 +76,8 @@ def contexts(
         below = [h[:, way] for way in range(len(cells))]
     # The state before a step is that behind the step before; outside the sequence it is zero.
     shifted = [jnp.concatenate([jnp.zeros_like(h[:1]), h[:-1]]) for h in below]
-    return jnp.concatenate([_flip(h, r) for h, r in zip(shifted, reverses, strict=True)], axis=1)
+    ways = [_flip(h, reverse) for h, reverse in zip(shifted, reverses, strict=True)]
+    return jnp.concatenate(ways, axis=1 + tuning.unit_axis)
 
 
 def _flip(array: Array, reverse: bool) -> Array:
@@ -66,23 +86,24 @@ def _flip(array: Array, reverse: bool) -> Array:
 
 def _run_layer(
     cells: list[Cell],
-    below: list[Float[Array, "T N B"]],
+    below: list[Float[Array, "T *N"]],
     m: Float[Array, "T ways B"],
     valid: Float[Array, "T ways B"],
     tuning: Tuning,
-) -> Float[Array, "T ways c B"]:
+) -> Float[Array, "T ways *c"]:
     """h of one layer in each direction, in its own order of time."""
     wide = [_widen(cell, -cell.size % tuning.width) for cell in cells]
-    u = [
-        _einsum("ij,tjb->tib", cell.W_x, x, tuning) + cell.b_h[:, None]
-        for x, cell in zip(below, wide, strict=True)
-    ]
-    start = jax.tree.map(lambda h: jnp.zeros((*h.shape, m.shape[2])), wide[0].initial())
     each: Any = jax.tree.map(lambda *a: jnp.stack(a), *wide)
+    u = tuning.einsum("kij,tk{j}->tk{i}", each.W_x, jnp.stack(below, axis=1))
+    u += jnp.expand_dims(each.b_h, 1 + tuning.batch_axis)
+    start = jax.tree.map(
+        lambda h: jnp.zeros((h.size, m.shape[2]) if tuning.batch_last else (m.shape[2], h.size)),
+        wide[0].initial(),
+    )
     rest = eqx.tree_at(lambda c: (c.W_x, c.W_h, c.b_h), each, replace=(None, None, None))
     every_way = jax.vmap(partial(_recur, tuning), in_axes=(0, 0, None, 1, 1, 1), out_axes=1)
-    states = every_way(rest, each.W_h, start, jnp.stack(u, axis=1).astype(tuning.dtype), m, valid)
-    return wide[0].output(states)[:, :, : cells[0].size]
+    h = wide[0].output(every_way(rest, each.W_h, start, u.astype(tuning.dtype), m, valid))
+    return jax.lax.slice_in_dim(h, 0, cells[0].size, axis=2 + tuning.unit_axis)
 
 
 def _widen(cell: Cell, more: int) -> Cell:
@@ -97,21 +118,16 @@ def _widen(cell: Cell, more: int) -> Cell:
     return eqx.tree_at(lambda c: c.W_h, wide, jnp.pad(wide.W_h, [(0, 0), (0, more)]))
 
 
-def _einsum(subscripts: str, a: Array, b: Array, tuning: Tuning) -> Array:
-    a, b = a.astype(tuning.dtype), b.astype(tuning.dtype)
-    return jnp.einsum(subscripts, a, b, preferred_element_type=jnp.float32)
-
-
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _recur(
     tuning: Tuning,
     cell: Cell,
     W_h: Float[Array, "Bc c"],
     start: State,
-    u: Float[Array, "T Bc B"],
+    u: Float[Array, "T *Bc"],
     m: Float[Array, "T B"],
     valid: Float[Array, "T B"],
-) -> PyTree[Float[Array, "T c B"]]:
+) -> PyTree[Float[Array, "T *c"]]:
     """The states behind all steps of one layer in one direction; zero on padding.
 
     The cell comes without the weights that `u` and `W_h` stand for: what it has left is its own.
@@ -126,10 +142,12 @@ def _recur_forward(
         u_t, m_t, valid_t = now
 
         def finish(cell: Cell, state: State, a_t: Array, u_t: Array) -> State:
-            new = jax.vmap(cell.finish, in_axes=-1, out_axes=-1)(state, a_t, u_t, m_t)
-            return jax.tree.map(lambda h: h * valid_t, new)
+            axis = tuning.batch_axis
+            each = jax.vmap(cell.finish, in_axes=(axis, axis, axis, 0), out_axes=axis)
+            real = jnp.expand_dims(valid_t, tuning.unit_axis)
+            return jax.tree.map(lambda h: h * real, each(state, a_t, u_t, m_t))
 
-        a_t = _einsum("ij,jb->ib", W_h, cell.output(state), tuning)
+        a_t = tuning.einsum("ij,{j}->{i}", W_h, cell.output(state))
         new, back = jax.vjp(finish, cell, state, a_t, u_t.astype(jnp.float32))
         return new, _cast((new, back), tuning.dtype)
 
@@ -148,7 +166,7 @@ def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
         d_state, back_t = _cast(now, jnp.float32)
         d_cell_t, d_state, d_a, d_u = back_t(jax.tree.map(jnp.add, d_behind, d_state))
         _, into_state = jax.vjp(cell.output, start)
-        (d_through_W,) = into_state(_einsum("ij,jb->ib", W_h_T, d_a, tuning))
+        (d_through_W,) = into_state(tuning.einsum("ij,{j}->{i}", W_h_T, d_a))
         d_state = jax.tree.map(jnp.add, d_state, d_through_W)
         d_cell = jax.tree.map(jnp.add, d_cell, d_cell_t)
         return (d_state, d_cell), _cast((d_u,) if alike else (d_u, d_a), tuning.dtype)
@@ -158,7 +176,7 @@ def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
     (_, d_cell), d = jax.lax.scan(step, nothing, now, reverse=True, unroll=tuning.unroll)
     d_u, d_a = d[0], d[-1]
     h = cell.output(states)[:-1]  # the first step has no state before it
-    d_W_h = _einsum("tib,tjb->ij", d_a[1:], h, tuning)
+    d_W_h = tuning.einsum("t{i},t{j}->ij", d_a[1:], h)
     return d_cell, d_W_h, None, d_u, None, None
 
 

@@ -92,7 +92,8 @@ class Linear(Independent):
     def marginals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, "D K"]:
-        return self.log_probs(self.W_y @ context + self.b_y)
+        logits = jnp.matmul(self.W_y, context, preferred_element_type=jnp.float32)
+        return self.log_probs(logits + self.b_y)
 
 
 class Softmax(Linear):

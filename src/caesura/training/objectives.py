@@ -27,9 +27,11 @@ def total_nll(
     A frame of which nothing is known is no target, and does not count.
     """
     unknown = jnp.broadcast_to(batch.hidden[..., None], batch.values.shape)
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-1))(batch.values, unknown)
+    axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, unknown)
     seen = contexts(net, Inputs(x, m, batch.valid), tuning, key, dropout)
-    log_prob = jax.vmap(jax.vmap(net.head.log_prob, in_axes=(-1, 0, 0)))
+    head = jax.tree.map(lambda a: a.astype(tuning.dtype), net.head)
+    log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(axis, 0, 0)))
     log_probs = log_prob(seen, batch.values, jnp.ones_like(unknown))
     counts = batch.targets & jnp.any(batch.values != UNKNOWN, axis=-1)
     return Total(-jnp.sum(jnp.where(counts, log_probs, 0.0)), jnp.sum(counts))
