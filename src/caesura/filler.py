@@ -59,7 +59,7 @@ class Filler:
         """Complete the sequence `samples` times; what is observed comes back untouched."""
         samples = whole_number("samples", samples, 1)
         key = make_key(seed)
-        method = self._method(strategy)
+        method = self.method(strategy)
         sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
@@ -96,7 +96,7 @@ class Filler:
     ) -> LogProb:
         """Nats of the values that complete `data` has at the missing places, given the rest."""
         key = make_key(seed)
-        method = self._method(strategy)
+        method = self.method(strategy)
         complete = self._check(self.kind.read_complete(data), None)
         if complete.gaps:
             raise CaesuraError(
@@ -123,7 +123,7 @@ class Filler:
     ) -> Marginals:
         """The distribution at each missing place."""
         key = make_key(seed)
-        method = self._method(strategy)
+        method = self.method(strategy)
         sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
             symbols = self.kind.symbols()
@@ -135,15 +135,8 @@ class Filler:
         """Write the model file that `load` reads; 'float16' and 'bfloat16' halve its size."""
         write_model(path, Model(self.kind, self.nets, self.strategy, self.training), dtype)
 
-    def _marginals(
-        self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
-    ) -> Marginals:
-        places = np.argwhere(sequence.missing)
-        values, _ = method.strategy.marginals(key, method.net, window)
-        rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
-        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
-
-    def _method(self, strategy: str | Strategy | None) -> Method:
+    def method(self, strategy: str | Strategy | None) -> Method:
+        """The strategy with its net, or one sentence that says why this model cannot serve it."""
         if not isinstance(strategy, Strategy):
             name = self.strategy if strategy is None else strategy
             strategy = lookup(STRATEGIES, name, "strategy")()
@@ -156,6 +149,14 @@ class Filler:
             )
         strategy.check(self.nets[strategy.net])
         return Method(name, strategy, self.nets[strategy.net])
+
+    def _marginals(
+        self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
+    ) -> Marginals:
+        places = np.argwhere(sequence.missing)
+        values, _ = method.strategy.marginals(key, method.net, window)
+        rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
+        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
 
     def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
         mask = sequence.missing

@@ -1,0 +1,53 @@
+"""The commands as a whole: a mistake ends with one sentence on stderr and exit code 2."""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from caesura.errors import CaesuraError
+
+# Typer brings its own copy of Click or uses the installed one, as its version has it; either way
+# this is the class of all that the parser of options has to complain about.
+UsageError = typer.BadParameter.__bases__[0]
+
+
+class OneSentence(TyperGroup):
+    """A group of commands whose users never see a traceback for what they did wrong."""
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> None:
+        """Run the command and leave the process with its exit code.
+
+        A command finds what the user typed as `context.obj`.
+        """
+        typed = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(args=typed, prog_name=prog_name, obj=typed, **extra)
+        except CaesuraError as error:
+            code = _fail(str(error))
+        except UsageError as error:
+            # Without arguments it is the help, which is no mistake to complain about.
+            code = _fail(_sentence(error)) if str(error) else 2
+        except UnicodeEncodeError as error:
+            code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
+        except typer.Abort:
+            code = 130
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(sentence: str) -> int:
+    print(f"Error: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _sentence(error: Any) -> str:
+    """What the parser says, on one line, with where to read on."""
+    message = re.sub(r"\s+", " ", error.format_message()).strip().rstrip(".")
+    command = error.ctx.command_path if error.ctx else "caesura"
+    return f"{message}; `{command} --help` says more."
