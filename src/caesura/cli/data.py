@@ -14,6 +14,8 @@ app = typer.Typer(no_args_is_help=True, help="List, fetch and verify public data
 @app.command("list")
 def list_sets(folder: DataFolder = None, json: Json = False) -> None:
     """List the public sets, and which of them are in the data folder."""
+    from rich.filesize import decimal
+
     from caesura.datasets import data_folder, listing
 
     rows = listing(folder)
@@ -28,7 +30,7 @@ def list_sets(folder: DataFolder = None, json: Json = False) -> None:
                 row.kind,
                 row.description,
                 row.licence,
-                _megabytes(row.size) if row.present else "no",
+                decimal(row.size) if row.present else "no",
             ]
             for row in rows
         ],
@@ -39,7 +41,7 @@ def list_sets(folder: DataFolder = None, json: Json = False) -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The sets to download.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The sets to download.")],
     folder: DataFolder = None,
     json: Json = False,
 ) -> None:
@@ -62,7 +64,7 @@ def verify(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME...]",
+            metavar="NAME",
             help="The sets to verify.",
             show_default="those in the data folder",
         ),
@@ -96,11 +98,10 @@ class _Download:
         self.name = name
 
     def __call__(self, done: int, total: int | None) -> None:
+        from rich.filesize import decimal
+
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
-            of = f" of {_megabytes(total)}" if total else ""
-            print(f"\r{self.name}: {_megabytes(done)}{of}", end=end, file=sys.stderr, flush=True)
+            of = f" of {decimal(total)}" if total else ""
+            print(f"\r{self.name}: {decimal(done)}{of}", end=end, file=sys.stderr, flush=True)
 
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"

@@ -22,7 +22,7 @@ def evaluate(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA...",
+            metavar="DATA",
             help="Files, folders, or public sets by name (`caesura data list`), of which the split "
             "'test' is meant unless it is given as name:split.",
         ),

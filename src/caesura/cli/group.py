@@ -32,8 +32,8 @@ class OneSentence(TyperGroup):
         except CaesuraError as error:
             code = _fail(str(error))
         except UsageError as error:
-            # Without arguments it is the help, which is no mistake to complain about.
-            code = _fail(_sentence(error)) if str(error) else 2
+            # It is empty where a command without arguments has shown its help: no mistake.
+            code = _fail(_sentence(error)) if str(error) else 0
         except UnicodeEncodeError as error:
             code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
         except typer.Abort:
@@ -47,7 +47,10 @@ def _fail(sentence: str) -> int:
 
 
 def _sentence(error: Any) -> str:
-    """What the parser says, on one line, with where to read on."""
-    message = re.sub(r"\s+", " ", error.format_message()).strip().rstrip(".")
+    """What the parser says, as one sentence with where to read on."""
+    message = re.sub(r"\s+", " ", error.format_message()).strip()
+    message = message.replace(". Did you mean", ": did you mean")
+    if message.endswith("?"):
+        return message
     command = error.ctx.command_path if error.ctx else "caesura"
-    return f"{message}; `{command} --help` says more."
+    return f"{message.rstrip('.')}; `{command} --help` says more."

@@ -17,6 +17,8 @@ def info(
     json: Json = False,
 ) -> None:
     """Show what a model is and where it comes from, without reading its weights."""
+    from rich.filesize import decimal
+
     from caesura.modelfile import read_info
 
     told = read_info(model)
@@ -26,12 +28,12 @@ def info(
     training = told["training"]
     versions = training.get("versions", {}) | {"caesura": told["caesura"]}
     lines = {
-        "file": f"{model}, {told['bytes'] / 1e6:.2f} MB, {' and '.join(told['dtypes'])}",
+        "file": f"{model}, {decimal(told['bytes'])}, {' and '.join(told['dtypes'])}",
         "kind": _kind(told["kind"]),
         "strategy": f"{told['strategy']}, where no other is asked for",
         "seed": training.get("seed"),
         "data": _data(training.get("data")),
-        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "versions": "; ".join(f"{name} {version}" for name, version in versions.items()),
         "sha256": told["sha256"],
     }
     for name, value in lines.items():

@@ -25,7 +25,7 @@ def train(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA...",
+            metavar="DATA",
             help="Files, folders, or public sets by name (`caesura data list`), of which the split "
             "'train' is meant unless it is given as name:split. A path wins over a set's name.",
         ),
@@ -162,10 +162,12 @@ def _summary(output: Path, kind: str, training: dict[str, Any]) -> dict[str, Any
 
 
 def _show(summary: dict[str, Any]) -> None:
+    from rich.filesize import decimal
+
     for name, net in summary["nets"].items():
         skipped = f", {net['skipped_updates']} updates skipped" if net["skipped_updates"] else ""
         print(
             f"{name} ({net['recipe']}): {net['validation_nll']:.4f} nats a step on validation, "
             f"best at update {net['best_step']}, {net['seconds']:.0f} s{skipped}"
         )
-    print(f"{summary['file']}: {summary['bytes'] / 1e6:.1f} MB")
+    print(f"{summary['file']}: {decimal(summary['bytes'])}")

@@ -61,14 +61,17 @@ class Live(View):
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+        from rich.table import Column
 
         super().__init__()
+        console = Console(file=sys.stderr)
+        roomy = console.width >= 120  # else the numbers need the place of the bar
         self.bars = Progress(
             SpinnerColumn(finished_text="[green]✓"),
             TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[numbers]}"),
-            console=Console(file=sys.stderr),
+            *([BarColumn(bar_width=24)] if roomy else []),
+            TextColumn("{task.fields[numbers]}", table_column=Column(no_wrap=False)),
+            console=console,
             refresh_per_second=8,
         )
         self._tasks: dict[str, Any] = {}
