@@ -40,7 +40,7 @@ def render() -> str:
 def _usage(path: str, command: Any) -> str:
     words = [path]
     for param in command.params:
-        name = _metavar(param)
+        name = str(param.metavar)
         if param.param_type_name == "argument":
             name += "..." if param.nargs == -1 else ""
             words.append(name if param.required else f"[{name}]")
@@ -51,8 +51,8 @@ def _usage(path: str, command: Any) -> str:
 
 def _item(param: Any) -> str:
     if param.param_type_name == "argument":
-        return f"- `{_metavar(param)}`: {_help(param)}"
-    value = "" if param.is_flag else f" {_metavar(param)}"
+        return f"- `{param.metavar}`: {_help(param)}"
+    value = f" {param.metavar}" if param.metavar else ""  # a flag has none
     names = ", ".join(f"`{name}{value}`" for name in _names(param))
     return f"- {names}: {_help(param)}"
 
@@ -60,12 +60,6 @@ def _item(param: Any) -> str:
 def _names(param: Any) -> list[str]:
     """The short name first, as in the usage of other programs."""
     return sorted(param.opts, key=len)
-
-
-def _metavar(param: Any) -> str:
-    if choices := getattr(param.type, "choices", None):
-        return "|".join(str(getattr(choice, "value", choice)) for choice in choices)
-    return str(param.metavar)
 
 
 def _help(param: Any) -> str:

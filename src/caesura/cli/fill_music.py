@@ -47,7 +47,10 @@ def music(
     ] = None,
     unit: Annotated[
         Unit,
-        typer.Option(help="What --gap counts: bars from 1, or steps of the model's grid from 0."),
+        typer.Option(
+            metavar="bars|steps",
+            help="What --gap counts: bars from 1, or steps of the model's grid from 0.",
+        ),
     ] = Unit.BARS,
     samples: Samples = 5,
     strategy: StrategyOption = None,
