@@ -39,7 +39,7 @@ def caesura(
     """Fill gaps in sequences, and know how sure you are.
 
     Answers go to stdout, progress and notes to stderr. A mistake ends with exit code 2 and one
-    sentence.
+    sentence, a training that is stopped by Ctrl-C with 130 or by `kill` with 143.
     """
 
 

@@ -104,4 +104,3 @@ class _Download:
             end = "\n" if done == total else ""
             of = f" of {decimal(total)}" if total else ""
             print(f"\r{self.name}: {decimal(done)}{of}", end=end, file=sys.stderr, flush=True)
-

@@ -65,7 +65,7 @@ def _names(param: Any) -> list[str]:
 def _help(param: Any) -> str:
     if isinstance(param.show_default, str):
         default = param.show_default
-    elif param.required or param.default in (None, False, [], ()):
+    elif param.required or param.default is None or param.default is False:
         return str(param.help)
     else:
         default = str(getattr(param.default, "value", param.default))
