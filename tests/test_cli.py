@@ -161,7 +161,8 @@ def test_ctrl_c_stops_a_training_that_can_be_resumed(folder):
     check_stopped(folder, 130, stderr)
 
 
-def test_kill_stops_a_training_too(folder):
+def test_kill_stops_a_training_too(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["caesura", *training(folder)])
     before = signal.getsignal(signal.SIGTERM)
     stop = threading.Thread(
         target=stop_once_begun, args=(folder, lambda: os.kill(os.getpid(), signal.SIGTERM))

@@ -23,10 +23,11 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         typer.echo(f"caesura {__version__}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()

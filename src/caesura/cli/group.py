@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -18,17 +17,10 @@ UsageError = typer.BadParameter.__bases__[0]
 class OneSentence(TyperGroup):
     """A group of commands whose users never see a traceback for what they did wrong."""
 
-    def main(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
-    ) -> None:
-        """Run the command and leave the process with its exit code.
-
-        A command finds what the user typed as `context.obj`.
-        """
-        typed = list(sys.argv[1:] if args is None else args)
-        extra["standalone_mode"] = False
+    def main(self, *args: Any, **extra: Any) -> None:
+        """Run the command and leave the process with its exit code."""
         try:
-            code = super().main(args=typed, prog_name=prog_name, obj=typed, **extra)
+            code = super().main(*args, **extra | {"standalone_mode": False})
         except CaesuraError as error:
             code = _fail(str(error))
         except UsageError as error:

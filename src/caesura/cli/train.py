@@ -4,6 +4,7 @@ import inspect
 import os
 import shlex
 import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,6 @@ from caesura.errors import CaesuraError, lookup
 
 
 def train(
-    context: typer.Context,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="What to learn: text or music.")],
     data: Annotated[
         list[str],
@@ -105,7 +105,7 @@ def train(
                     **overrides,
                 )
         except Stopped:
-            note(f"Stopped; to go on: {_again(context.obj)}")
+            note(f"Stopped; to go on: {_again(sys.argv[1:])}")
             raise typer.Exit(128 + interruption.signal) from None
         filler.save(output)
         shutil.rmtree(checkpoints, ignore_errors=True)
