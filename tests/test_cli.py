@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +28,8 @@ from songs import ode_to_joy
 
 ROOT = Path(__file__).parent.parent
 TEXT = "the quick brown fox jumps over the lazy dog; " * 20
-TINY = ["hidden=8", "batch=2", "length=16", "validate_every=2", "valid_steps=100"]
+PATH = {"PYTHONPATH": os.pathsep.join(sys.path)}  # for other processes
+TINY = ["hidden=8", "cell=tanh", "batch=2", "length=16", "validate_every=2", "valid_steps=100"]
 
 
 def run(*words, stdin=None):
@@ -59,6 +62,7 @@ def settings(*more):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder with data and what two trainings answered."""
+    jax.devices()  # from now on there is one device, as in the other tests, whatever `train` asks
     folder = tmp_path_factory.mktemp("cli")
     (folder / "text.txt").write_text(TEXT)
     ode_to_joy().save(folder / "song.mid")
@@ -69,7 +73,7 @@ def made(tmp_path_factory):
         ),
         "music": run(
             *("train", "music", folder / "song.mid", "-o", folder / "music.model"),
-            *settings("steps=2", "transpose=0"),
+            *("--resume", *settings("steps=2", "transpose=0", "strategy=onegram")),
         ),
     }
     for result in told.values():
@@ -128,18 +132,13 @@ def stop_once_begun(folder, stop):
     stop()
 
 
-def check_stopped(folder, code, stderr):
+def check_stopped(folder, stderr):
+    """A checkpoint, no model, and the very command to go on."""
     assert not (folder / "new.model").exists()
-    checkpoints = list(folder.glob("new.model.checkpoints/bidirectional/*.checkpoint"))
+    checkpoints = folder.glob("new.model.checkpoints/bidirectional/*.checkpoint")
     assert max(int(path.stem) for path in checkpoints) in range(1, 6)
-    command = stderr.splitlines()[-1].removeprefix("Stopped; to go on: caesura train --resume text")
-    assert command.startswith(f" {folder / 'text.txt'} -o {folder / 'new.model'} --set hidden=8")
-    again = run(*training(folder), "--resume", "--json")
-    assert again.exit_code == 0, again.output
-    assert json.loads(again.stdout)["nets"]["bidirectional"]["best_step"] > 0
-    assert not (folder / "new.model.checkpoints").exists()
-    caesura.load(folder / "new.model")
-    assert code in (130, 143)
+    typed = shlex.join(training(folder)[1:])
+    assert stderr.splitlines()[-1] == f"Stopped; to go on: caesura train --resume {typed}"
 
 
 def test_ctrl_c_stops_a_training_that_can_be_resumed(folder):
@@ -149,7 +148,7 @@ def test_ctrl_c_stops_a_training_that_can_be_resumed(folder):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | PATH | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
     )
     try:
         stop_once_begun(folder, lambda: process.send_signal(signal.SIGINT))
@@ -158,7 +157,11 @@ def test_ctrl_c_stops_a_training_that_can_be_resumed(folder):
         process.kill()
     assert (process.returncode, stdout) == (130, "")
     assert "Stopping as soon as a checkpoint is saved" in stderr
-    check_stopped(folder, 130, stderr)
+    check_stopped(folder, stderr)
+    again = json.loads(ask(*training(folder), "--resume", "--json"))
+    assert again["nets"]["bidirectional"]["best_step"] > 0
+    assert not (folder / "new.model.checkpoints").exists()
+    caesura.load(folder / "new.model")
 
 
 def test_kill_stops_a_training_too(folder, monkeypatch):
@@ -173,13 +176,11 @@ def test_kill_stops_a_training_too(folder, monkeypatch):
     assert result.exit_code == 143, result.output
     assert signal.getsignal(signal.SIGTERM) == before
     assert "earlier run left checkpoints" in mistake(*training(folder))
-    check_stopped(folder, 143, result.stderr)
+    check_stopped(folder, result.stderr)
 
 
-def test_resuming_nothing_starts_from_the_beginning_and_says_so(folder):
-    result = run(*training(folder), "--resume")
-    assert result.exit_code == 0
-    assert "the training starts from the beginning" in result.stderr.splitlines()[0]
+def test_resuming_nothing_starts_from_the_beginning_and_says_so(made):
+    assert "the training starts from the beginning" in made[1]["music"].stderr.splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,6 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
         (["text", "a_", "--model", "music.model"], "is for music, not for text"),
         (["text", "a_", "--model", "text.model", "--strategy", "nad"], "did you mean 'nade'?"),
         (["text", "a_", "--model", "text.model", "--samples", "0"], "at least 1"),
-        (["text", "a_", "--model", "text.model", "--gap", "1"], "a_"),
         (["text", "a_", "--model", "text.model", "--gap", "2:3"], "2 characters"),
         (["text", "a_", "--model", "text.model", "--gap", "3:2"], "holds nothing"),
         (["text", "a_", "--model", "text.model", "--gap", "one"], "written as 8 or as 8:12"),
@@ -354,9 +354,6 @@ def test_mistakes_in_filling(folder, monkeypatch, words, sentence):
     monkeypatch.chdir(folder)
     np.save("s.npy", np.zeros((4, 88)))
     song = Path("song.mid").read_bytes()
-    if sentence == "a_":  # the gap is missing anyway: no mistake
-        ask("fill", *words)
-        return
     assert sentence in mistake("fill", *words)
     assert Path("song.mid").read_bytes() == song
 
@@ -430,7 +427,7 @@ def test_info_shows_where_a_model_comes_from(folder):
     assert told["sha256"] in shown
     assert told["training"]["data"]["fingerprint"][:16] in shown
     assert "validation NLL of the forward net, updates 2 to 4" in shown
-    assert "Cannot read" in mistake("info", folder / "none")
+    assert "There is no file" in mistake("info", folder / "none")
 
 
 def test_sparkline():
@@ -476,10 +473,9 @@ def test_without_words_there_is_help():
 
 def test_help_does_not_wait_for_jax():
     code = "import sys, caesura.cli; print({'jax', 'numpy', 'scipy'} & set(sys.modules))"
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, "-c", code]
     assert (
-        subprocess.run(words, env=os.environ | path, capture_output=True, text=True).stdout
+        subprocess.run(words, env=os.environ | PATH, capture_output=True, text=True).stdout
         == "set()\n"
     )
 
