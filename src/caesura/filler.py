@@ -64,7 +64,17 @@ class Filler:
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
             same = self.kind.write(data, sequence.missing, sequence.values)
-            return Fill(same, [same] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
+            return Fill(
+                best=same,
+                samples=[same] * samples,
+                log_probs=sure,
+                standard_errors=sure,
+                places=nowhere,
+                confidence=np.zeros(0),
+                strategy=method.name,
+                seed=seed,
+                values=sequence.values,
+            )
         key_draw, key_score, key_marginals = jax.random.split(key, 3)
         window = method.window(sequence)
         drawn = method.strategy.draw(key_draw, method.net, window, samples)
@@ -84,6 +94,7 @@ class Filler:
             confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
             strategy=method.name,
             seed=seed,
+            values=values[best],
         )
 
     def log_prob(
