@@ -64,7 +64,7 @@ def plot_text(
 ) -> "Figure":
     """The lines of a text that have new characters, each on a ground as dark as it is sure."""
     lines = sorted({step // LINE for step in steps.tolist()} or {0})[:MOST_LINES]
-    figure, axes = _figure(7.0, 1.1 + 0.24 * len(lines))
+    figure, axes = _figure(7.0, 0.5 + 0.26 * len(lines))
     sure = dict(zip(steps.tolist(), confidence.tolist(), strict=True))
     ground = np.full((len(lines), LINE), np.nan)
     for row, line in enumerate(lines):
@@ -85,9 +85,9 @@ def plot_text(
     image = axes.imshow(ground, cmap=_colours("Blues", 0.1, 0.6), vmin=0, vmax=1, aspect="auto")
     axes.set_yticks(range(len(lines)), [str(line * LINE) for line in lines])
     axes.set_xticks([])
-    axes.tick_params(length=0)
+    axes.set_xlim(-1.5, LINE - 0.5)
+    axes.tick_params(length=0, labelsize=8)
     axes.spines[:].set_visible(False)
-    axes.set_ylabel("character")
     _confidence_bar(figure, image, axes)
     return figure
 
@@ -135,7 +135,8 @@ def _colours(name: str, least: float, most: float) -> Any:
 
 
 def _confidence_bar(figure: "Figure", image: Any, axes: Any) -> None:
-    bar = figure.colorbar(image, ax=axes, label="confidence", fraction=0.05, pad=0.01)
+    bar = figure.colorbar(image, ax=axes, ticks=[0, 1], fraction=0.05, pad=0.01)
+    bar.set_label("confidence", labelpad=-6)
     bar.outline.set_visible(False)
 
 
