@@ -21,6 +21,7 @@ import caesura
 from caesura.cli import app
 from caesura.cli.docs import commands, render
 from caesura.cli.info import sparkline
+from caesura.cli.interruption import Interruption
 from caesura.cli.spans import parse_span
 from caesura.errors import CaesuraError
 from caesura.kinds import Song
@@ -177,6 +178,18 @@ def test_kill_stops_a_training_too(folder, monkeypatch):
     assert signal.getsignal(signal.SIGTERM) == before
     assert "earlier run left checkpoints" in mistake(*training(folder))
     check_stopped(folder, result.stderr)
+
+
+def test_the_second_signal_is_left_to_the_system(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption() as interruption:
+        assert not interruption.asked()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption.asked()
+        assert interruption.signal == signal.SIGINT
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) == before
+    assert "once more, and it ends at once" in capsys.readouterr().err
 
 
 def test_resuming_nothing_starts_from_the_beginning_and_says_so(made):

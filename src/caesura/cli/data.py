@@ -1,10 +1,10 @@
 """`caesura data`: the public sets that can be trained and measured on."""
 
-import sys
 from typing import Annotated
 
 import typer
 
+from caesura.cli.live_line import LiveLine
 from caesura.cli.options import DataFolder, Json
 from caesura.cli.output import answer_json, answer_table, note
 
@@ -46,6 +46,8 @@ def fetch(
     json: Json = False,
 ) -> None:
     """Download sets into the data folder and check that they are what they should be."""
+    from rich.filesize import decimal
+
     from caesura.datasets import DATASETS, data_folder, fetch
     from caesura.errors import lookup
 
@@ -53,7 +55,12 @@ def fetch(
         lookup(DATASETS, name, "data set")
     fetched = {}
     for name in names:
-        fetched[name] = fetch(name, folder, progress=_Download(name))
+        with LiveLine() as line:
+
+            def show(done: int, total: int | None, name: str = name, line: LiveLine = line) -> None:
+                line.show(f"{name}: {decimal(done)}" + (f" of {decimal(total)}" if total else ""))
+
+            fetched[name] = fetch(name, folder, progress=show)
         note(f"{name}: {'fetched' if fetched[name] else 'here already'}")
     if json:
         answer_json({"folder": str(data_folder(folder)), "fetched": fetched})
@@ -89,18 +96,3 @@ def verify(
         note(f"There is no set in '{data_folder(folder)}'.")
     if any(state != "ok" for files in states.values() for state in files.values()):
         raise typer.Exit(1)
-
-
-class _Download:
-    """One line in a terminal that counts up; nothing elsewhere."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, done: int, total: int | None) -> None:
-        from rich.filesize import decimal
-
-        if sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            of = f" of {decimal(total)}" if total else ""
-            print(f"\r{self.name}: {decimal(done)}{of}", end=end, file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caesura.cli.live_line import LiveLine
 from caesura.cli.models import kind_of
 from caesura.cli.options import DataFolder, Json, Seed
 from caesura.cli.output import answer_json, answer_table, note
@@ -82,19 +83,19 @@ def evaluate(
         if sequence.missing.any():
             raise CaesuraError(f"Item {number} of the data has missing values.")
         sequences.append(sequence.values)
-    results = {
-        method.name: score(
-            method.net,
-            method.strategy,
-            sequences,
-            gap=gap,
-            margin=margin,
-            limit=limit,
-            seed=seed,
-            report=_Counter(method.name),
-        )
-        for method in methods
-    }
+    results = {}
+    for method in methods:
+        with _Counter(method.name) as counter:
+            results[method.name] = score(
+                method.net,
+                method.strategy,
+                sequences,
+                gap=gap,
+                margin=margin,
+                limit=limit,
+                seed=seed,
+                report=counter.count,
+            )
     if picture is not None:
         from caesura.plot import plot_positions, save_picture
 
@@ -108,20 +109,24 @@ def evaluate(
         _show(results)
 
 
-class _Counter:
-    """Counts gaps: on one line in a terminal, else at each tenth of them."""
+class _Counter(LiveLine):
+    """Counts gaps: on one line in a terminal, else at each quarter of them."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
-        self.tenth = 0
+        self.quarters = 0
 
-    def __call__(self, done: int, gaps: int) -> None:
-        if sys.stderr.isatty():
-            end = "\n" if done == gaps else ""
-            print(f"\r{self.name}: {done}/{gaps} gaps", end=end, file=sys.stderr, flush=True)
-        elif 10 * done // gaps > self.tenth:
-            self.tenth = 10 * done // gaps
-            note(f"{self.name}: {done}/{gaps} gaps")
+    def __enter__(self) -> "_Counter":
+        return self
+
+    def count(self, done: int, gaps: int) -> None:
+        """What `evaluate` calls after some gaps."""
+        text = f"{self.name}: {done}/{gaps} gaps"
+        self.show(text)
+        if 4 * done // gaps > self.quarters and not sys.stderr.isatty():
+            self.quarters = 4 * done // gaps
+            note(text)
 
 
 def _told(name: str, result: "Evaluation") -> dict[str, Any]:
