@@ -70,8 +70,10 @@ def text(
         check_output(output, (given, *([model] if model else [])))
     spans = [parse_span(gap) for gap in gaps or []]
     filler = load_for("text", model)
+    kind: Any = filler.kind
     if gap_char is not None:
-        filler = replace(filler, kind=replace(filler.kind, gap_char=gap_char))
+        kind = replace(kind, gap_char=gap_char)
+        filler = replace(filler, kind=kind)
     content = _read(given)
     for span in spans:
         if span.stop > len(content):
@@ -79,8 +81,7 @@ def text(
     missing = [place for span in spans for place in range(*span)] or None
     fill = filler.fill(content, missing=missing, samples=samples, strategy=strategy, seed=seed)
     if not len(fill.places):
-        mark = getattr(filler.kind, "gap_char", "")
-        note(f"Nothing is missing: mark what is with '{mark}', or give it with --gap.")
+        note(f"Nothing is missing: mark what is with '{kind.gap_char}', or give it with --gap.")
     if output is not None:
         from caesura.files import write_text
 

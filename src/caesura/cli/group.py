@@ -11,7 +11,7 @@ from caesura.errors import CaesuraError
 
 # Typer brings its own copy of Click or uses the installed one, as its version has it; either way
 # this is the class of all that the parser of options has to complain about.
-UsageError = typer.BadParameter.__bases__[0]
+UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class OneSentence(TyperGroup):
