@@ -1,7 +1,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint bench docs clean
 
 demo: .venv/.ready  ## train a small model on a short text and fill gaps in it
 	$(PY) demo/demo.py
@@ -19,6 +19,10 @@ lint: .venv/.ready  ## style, then types
 
 bench: .venv/.ready  ## the table of docs/performance.md
 	$(PY) benchmarks/strategies.py
+
+docs: .venv/.ready  ## docs/cli.md, from the help of the commands
+	$(PY) -m caesura.cli.docs > docs/cli.md.new
+	mv docs/cli.md.new docs/cli.md
 
 .venv/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "caesura needs Python 3.11 or later")'

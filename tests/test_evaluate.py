@@ -6,8 +6,8 @@ import pytest
 
 import oracle
 from caesura.errors import CaesuraError
-from caesura.evaluate import evaluate, gaps_inside
-from caesura.sequence import UNKNOWN, Sequence
+from caesura.evaluate import evaluate, gaps_inside, spread
+from caesura.sequence import UNKNOWN, Gap, Sequence
 from caesura.strategies import STRATEGIES, around_missing
 from small_nets import make_net, random_values
 
@@ -69,3 +69,35 @@ def test_too_short_sequences_are_said_to_be():
     net = make_net("onegram", "softmax")
     with pytest.raises(CaesuraError, match="No sequence is long enough for a gap of 5"):
         evaluate(net, STRATEGIES["onegram"](), [random_values(net.frame, 20)])
+
+
+@pytest.mark.parametrize(("counts", "limit"), [([7, 0, 90, 3], 10), ([5, 5], 3), ([4], 1)])
+def test_a_limit_spreads_gaps_evenly_over_all_sequences(counts, limit):
+    gaps = [[Gap(t, t + 2) for t in range(count)] for count in counts]
+    chosen = spread(gaps, limit)
+    number = {(i, g): n for n, (i, g) in enumerate((i, g) for i, s in enumerate(gaps) for g in s)}
+    places = [number[i, g] for i, some in enumerate(chosen) for g in some]
+    assert len(places) == limit
+    share = sum(counts) / limit
+    assert all(n * share <= place < (n + 1) * share for n, place in enumerate(places))
+    assert spread(gaps, sum(counts) + 1) == gaps
+
+
+def test_a_limit_scores_so_many_gaps_and_progress_counts_them():
+    net = make_net("onegram", "softmax")
+    pieces = [random_values(net.frame, length, length) for length in (60, 20, 40)]
+    told = []
+    few = evaluate(
+        net,
+        STRATEGIES["onegram"](),
+        pieces,
+        gap=2,
+        margin=1,
+        limit=9,
+        report=lambda *n: told.append(n),
+    )
+    assert few.gaps == 9
+    assert told[-1] == (9, 9)
+    every = evaluate(net, STRATEGIES["onegram"](), pieces, gap=2, margin=1)
+    same = evaluate(net, STRATEGIES["onegram"](), pieces, gap=2, margin=1, limit=every.gaps)
+    assert same.nll == every.nll

@@ -1,6 +1,6 @@
 """How well a strategy knows what it cannot see: the NLL of gaps made in complete sequences."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import jax
@@ -34,6 +34,20 @@ def gaps_inside(length: int, gap: int, margin: int) -> list[Gap]:
     return [Gap(t, t + gap) for t in range(margin, length - margin - gap + 1)]
 
 
+def spread(gaps: list[list[Gap]], limit: int) -> list[list[Gap]]:
+    """`limit` of the gaps of some sequences, evenly from the first to the last of them all."""
+    counts = [len(some) for some in gaps]
+    total = sum(counts)
+    if limit >= total:
+        return gaps
+    chosen = np.zeros(total, bool)
+    chosen[(2 * np.arange(limit) + 1) * total // (2 * limit)] = True
+    parts = np.split(chosen, np.cumsum(counts)[:-1])
+    return [
+        [g for g, keep in zip(*pair, strict=True) if keep] for pair in zip(gaps, parts, strict=True)
+    ]
+
+
 def evaluate(
     net: Net,
     strategy: Strategy,
@@ -41,42 +55,52 @@ def evaluate(
     *,
     gap: int = 5,
     margin: int = 10,
+    limit: int | None = None,
     batch: int = 64,
     seed: int = 0,
+    report: Callable[[int, int], None] = lambda done, gaps: None,
 ) -> Evaluation:
     """Score every gap of complete sequences by the paper's protocol, `batch` of them at a time.
 
     The states around all gaps of a sequence come from one pass over it. Gaps that hold a value
-    outside what the model knows are left out.
+    outside what the model knows are left out. `limit` takes that many of the others, evenly spread.
     """
     whole_number("gap", gap, 1)
     whole_number("margin", margin, 0)
     whole_number("batch", batch, 1)
     strategy.check(net)
-    joint, single, left_out = [], [], 0
-    key = jax.random.key(seed)
+    complete, gaps, left_out = [], [], 0
     for values in sequences:
         nothing = np.zeros(values.shape, bool)
         sequence = Sequence(net.frame.check(values, nothing), nothing)
         strange = (sequence.values == UNKNOWN).any(axis=1)
         places = gaps_inside(len(sequence), gap, margin)
-        gaps = [place for place in places if not strange[slice(*place)].any()]
-        left_out += len(places) - len(gaps)
-        if not gaps:
+        complete.append(sequence)
+        gaps.append([place for place in places if not strange[slice(*place)].any()])
+        left_out += len(places) - len(gaps[-1])
+    if limit is not None:
+        gaps = spread(gaps, whole_number("limit", limit, 1))
+    joint, single, done, total = [], [], 0, sum(map(len, gaps))
+    key = jax.random.key(seed)
+    for sequence, some_gaps in zip(complete, gaps, strict=True):
+        if not some_gaps:
             continue
         # Repetitions fill up the last batch: few shapes, few compilations.
-        batches = bucket(-(-len(gaps) // batch))
-        padded = gaps + gaps[-1:] * (batches * batch - len(gaps))
+        size = next(s for s in (1, 4, 16, batch) if s == batch or len(some_gaps) <= s <= batch)
+        batches = bucket(-(-len(some_gaps) // size))
+        padded = some_gaps + some_gaps[-1:] * (batches * size - len(some_gaps))
         stops = [strategy.stop(g.stop, len(sequence)) for g in padded]
         windows = around_gaps(net, sequence, padded, stops)
-        for first in range(0, len(gaps), batch):
-            some = windows.rows(first, batch)
-            real = min(batch, len(gaps) - first)
+        for first in range(0, len(some_gaps), size):
+            some = windows.rows(first, size)
+            real = min(size, len(some_gaps) - first)
             key, key_joint, key_single = jax.random.split(key, 3)
             score = strategy.log_prob(key_joint, net, some, some.values[:, None]).log_prob[:, 0]
             steps = strategy.marginals(key_single, net, some).steps.log_prob
             joint.append(np.asarray(score)[:real])
             single.append(np.asarray(steps)[:real, :gap])
+            done += real
+            report(done, total)
     if not joint and left_out:
         raise CaesuraError(f"Every gap of {gap} steps holds a value that the model does not know.")
     if not joint:

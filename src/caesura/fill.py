@@ -3,12 +3,16 @@
 import base64
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from caesura.kinds import Song
+from caesura.plot import plot_roll, plot_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class LogProb(float):
@@ -42,15 +46,23 @@ class Fill:
     confidence: Float[np.ndarray, " places"]  # the probability of what `best` has there
     strategy: str
     seed: int
+    values: Shaped[np.ndarray, "T D"]  # `best` as the model sees it
 
     def to_json(self) -> str:
-        """Everything, as one JSON object; an unknown standard error is null.
+        """Everything but the values, as one JSON object; an unknown standard error is null.
 
         An array is a list of lists, and a song the base64 of its MIDI file.
         """
         errors = [e if np.isfinite(e) else None for e in self.standard_errors]
         told = vars(self) | {"standard_errors": errors}
+        del told["values"]
         return json.dumps(told, default=_plain, ensure_ascii=False)
+
+    def plot(self) -> "Figure":
+        """A matplotlib figure of `best`: what is new in it, and how sure the model is of that."""
+        if isinstance(self.best, str):
+            return plot_text(self.best, self.places[:, 0], self.confidence)
+        return plot_roll(self.values, self.places, self.confidence)
 
 
 def _plain(value: Any) -> Any:

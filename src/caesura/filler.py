@@ -59,12 +59,22 @@ class Filler:
         """Complete the sequence `samples` times; what is observed comes back untouched."""
         samples = whole_number("samples", samples, 1)
         key = make_key(seed)
-        method = self._method(strategy)
+        method = self.method(strategy)
         sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
             same = self.kind.write(data, sequence.missing, sequence.values)
-            return Fill(same, [same] * samples, sure, sure, nowhere, np.zeros(0), method.name, seed)
+            return Fill(
+                best=same,
+                samples=[same] * samples,
+                log_probs=sure,
+                standard_errors=sure,
+                places=nowhere,
+                confidence=np.zeros(0),
+                strategy=method.name,
+                seed=seed,
+                values=sequence.values,
+            )
         key_draw, key_score, key_marginals = jax.random.split(key, 3)
         window = method.window(sequence)
         drawn = method.strategy.draw(key_draw, method.net, window, samples)
@@ -84,6 +94,7 @@ class Filler:
             confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
             strategy=method.name,
             seed=seed,
+            values=values[best],
         )
 
     def log_prob(
@@ -96,7 +107,7 @@ class Filler:
     ) -> LogProb:
         """Nats of the values that complete `data` has at the missing places, given the rest."""
         key = make_key(seed)
-        method = self._method(strategy)
+        method = self.method(strategy)
         complete = self._check(self.kind.read_complete(data), None)
         if complete.gaps:
             raise CaesuraError(
@@ -123,7 +134,7 @@ class Filler:
     ) -> Marginals:
         """The distribution at each missing place."""
         key = make_key(seed)
-        method = self._method(strategy)
+        method = self.method(strategy)
         sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
             symbols = self.kind.symbols()
@@ -135,15 +146,8 @@ class Filler:
         """Write the model file that `load` reads; 'float16' and 'bfloat16' halve its size."""
         write_model(path, Model(self.kind, self.nets, self.strategy, self.training), dtype)
 
-    def _marginals(
-        self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
-    ) -> Marginals:
-        places = np.argwhere(sequence.missing)
-        values, _ = method.strategy.marginals(key, method.net, window)
-        rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
-        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
-
-    def _method(self, strategy: str | Strategy | None) -> Method:
+    def method(self, strategy: str | Strategy | None) -> Method:
+        """The strategy with its net, or one sentence that says why this model cannot serve it."""
         if not isinstance(strategy, Strategy):
             name = self.strategy if strategy is None else strategy
             strategy = lookup(STRATEGIES, name, "strategy")()
@@ -156,6 +160,14 @@ class Filler:
             )
         strategy.check(self.nets[strategy.net])
         return Method(name, strategy, self.nets[strategy.net])
+
+    def _marginals(
+        self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
+    ) -> Marginals:
+        places = np.argwhere(sequence.missing)
+        values, _ = method.strategy.marginals(key, method.net, window)
+        rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
+        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
 
     def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
         mask = sequence.missing

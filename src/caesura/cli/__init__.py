@@ -1,0 +1,56 @@
+"""The command line: one file for each command, which parses, asks the library and shows."""
+
+from typing import Annotated
+
+import typer
+
+from caesura.cli import data, fill
+from caesura.cli.evaluate import evaluate
+from caesura.cli.group import OneSentence
+from caesura.cli.info import info
+from caesura.cli.train import train
+from caesura.version import __version__
+
+# Whatever takes time to import (JAX, NumPy, rich) is imported inside the commands.
+app = typer.Typer(
+    name="caesura",
+    cls=OneSentence,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"caesura {__version__}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def caesura(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Fill gaps in sequences, and know how sure you are.
+
+    Answers go to stdout, progress and notes to stderr. A mistake ends with exit code 2 and one
+    sentence, a training that is stopped by Ctrl-C with 130 or by `kill` with 143.
+    """
+
+
+app.command()(train)
+app.add_typer(fill.app, name="fill")
+app.command()(evaluate)
+app.command()(info)
+app.add_typer(data.app, name="data")
+
+
+def main() -> None:
+    """What the command `caesura` runs."""
+    app(prog_name="caesura")

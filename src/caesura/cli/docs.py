@@ -1,0 +1,76 @@
+"""`python -m caesura.cli.docs` prints docs/cli.md, which is made of the commands' own help."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from caesura.cli import app
+
+
+def commands(command: Any = None, path: str = "caesura") -> Iterator[tuple[str, Any]]:
+    """Every command with what is typed for it, groups before their members."""
+    command = command or get_command(app)
+    yield path, command
+    for name, member in getattr(command, "commands", {}).items():
+        yield from commands(member, f"{path} {name}")
+
+
+def render() -> str:
+    """The page; it knows nothing of terminals, so that it is the same everywhere."""
+    parts = [
+        "# The command line",
+        "<!-- Made by `make docs` from the commands' own help: change that, not this. -->",
+    ]
+    for path, command in commands():
+        if path != "caesura":
+            parts.append(f"## `{path}`")
+        parts.append(inspect.cleandoc(command.help))
+        if hasattr(command, "commands"):
+            names = ", ".join(f"`{path} {name}`" for name in command.commands)
+            parts.append(f"Commands: {names}.")
+        else:
+            parts.append(f"```\n{_usage(path, command)}\n```")
+        if params := [p for p in command.params if p.name != "help"]:
+            parts.append("\n".join(map(_item, params)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _usage(path: str, command: Any) -> str:
+    words = [path]
+    for param in command.params:
+        name = str(param.metavar)
+        if param.param_type_name == "argument":
+            name += "..." if param.nargs == -1 else ""
+            words.append(name if param.required else f"[{name}]")
+        elif param.required:
+            words.append(f"{_names(param)[0]} {name}")
+    return " ".join([*words, "[OPTIONS]"])
+
+
+def _item(param: Any) -> str:
+    if param.param_type_name == "argument":
+        return f"- `{param.metavar}`: {_help(param)}"
+    value = f" {param.metavar}" if param.metavar else ""  # a flag has none
+    names = ", ".join(f"`{name}{value}`" for name in _names(param))
+    return f"- {names}: {_help(param)}"
+
+
+def _names(param: Any) -> list[str]:
+    """The short name first, as in the usage of other programs."""
+    return sorted(param.opts, key=len)
+
+
+def _help(param: Any) -> str:
+    if isinstance(param.show_default, str):
+        default = param.show_default
+    elif param.required or param.default is None or param.default is False:
+        return str(param.help)
+    else:
+        default = str(getattr(param.default, "value", param.default))
+    return f"{param.help} Default: {default}."
+
+
+if __name__ == "__main__":
+    print(render(), end="")

@@ -1,0 +1,153 @@
+"""`caesura fill music`: bars of a MIDI file or steps of a roll, written to another file."""
+
+import io
+import json as json_format
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from caesura.cli.models import load_for
+from caesura.cli.options import Json, ModelOption, Samples, Seed, StrategyOption
+from caesura.cli.output import answer_json, answer_table, in_terminal
+from caesura.cli.places import check_output
+from caesura.cli.spans import Span, parse_span
+from caesura.errors import CaesuraError
+
+if TYPE_CHECKING:
+    from caesura.fill import Fill
+    from caesura.kinds import Music
+
+
+class Unit(StrEnum):
+    """What a gap is counted in."""
+
+    BARS = "bars"
+    STEPS = "steps"
+
+
+def music(
+    song: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SONG",
+            help="A MIDI file, or a roll that NumPy saved: [steps, 88] of 0 and 1, NaN is missing.",
+        ),
+    ],
+    model: ModelOption = None,
+    gaps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gap",
+            metavar="FROM:TO",
+            help="What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be "
+            "given several times.",
+        ),
+    ] = None,
+    unit: Annotated[
+        Unit,
+        typer.Option(
+            metavar="bars|steps",
+            help="What --gap counts: bars from 1, or steps of the model's grid from 0.",
+        ),
+    ] = Unit.BARS,
+    samples: Samples = 5,
+    strategy: StrategyOption = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write the best fill. Needed but with --json.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Write the other fills too, likeliest first: FILE-2, FILE-3 and so on."
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Fill gaps in a piece of music.
+
+    Every note and event outside the gaps stays as it is. The paths of the files that were written
+    go to stdout.
+    """
+    if output is None and not json:
+        raise CaesuraError("Music needs a file to be written to: give it with -o.")
+    files = [] if output is None else _files(output, samples if every else 1)
+    for file in files:
+        check_output(file, (song, *([model] if model else [])))
+    spans = [parse_span(gap) for gap in gaps or []]
+    filler = load_for("music", model)
+    sequence = filler.kind.read(song)
+    if not spans and not sequence.missing.any():
+        raise CaesuraError(f"Nothing is missing in '{song}': say what is, as in --gap 8:12.")
+    missing = [
+        step for span in spans for step in _steps(filler.kind, song, span, unit, len(sequence))
+    ]
+    fill = filler.fill(song, missing=missing or None, samples=samples, strategy=strategy, seed=seed)
+    order = fill.log_probs.argsort()[::-1]
+    for file, number in zip(files, order, strict=False):
+        _write(file, fill.samples[number])
+    if json:
+        answer_json(json_format.loads(fill.to_json()) | {"files": [str(file) for file in files]})
+    elif in_terminal():
+        _show(fill, files, [int(number) for number in order])
+    else:
+        print("\n".join(map(str, files)))
+
+
+def _files(output: Path, count: int) -> list[Path]:
+    """The file itself for the best fill, and numbered ones beside it."""
+    others = (output.with_stem(f"{output.stem}-{number}") for number in range(2, count + 1))
+    return [output, *others]
+
+
+def _steps(kind: Any, song: Path, span: Span, unit: Unit, steps: int) -> range:
+    if unit is Unit.STEPS:
+        if span.stop > steps:
+            raise CaesuraError(f"The gap {span} ends behind the {steps} steps of '{song}'.")
+        return range(*span)
+    return _steps_of_bars(kind, song, span)
+
+
+def _steps_of_bars(kind: "Music", path: Path, span: Span) -> range:
+    from caesura.kinds import Song
+
+    if path.suffix.lower() == ".npy":
+        raise CaesuraError(f"The roll '{path}' has no bars: give its steps with --unit steps.")
+    bars = len(Song.load(path).bars)
+    if span.first < 1 or span.stop > bars + 1:
+        raise CaesuraError(f"The gap {span} is not within the bars 1 to {bars} of '{path}'.")
+    steps = kind.steps_of_bars(path, *span)
+    return range(steps.start, steps.stop)
+
+
+def _write(file: Path, music: Any) -> None:
+    """A song as a MIDI file, a roll as NumPy saves it."""
+    import numpy as np
+
+    from caesura.files import write_bytes
+    from caesura.kinds import Song
+
+    if isinstance(music, Song):
+        music.save(file)
+        return
+    content = io.BytesIO()
+    np.save(content, music)
+    write_bytes(file, content.getvalue())
+
+
+def _show(fill: "Fill", files: list[Path], order: list[int]) -> None:
+    answer_table(
+        ["file", "nats", "± nats"],
+        [
+            [str(file), f"{fill.log_probs[n]:.3f}", f"{fill.standard_errors[n]:.2g}"]
+            for file, n in zip(files, order, strict=False)
+        ],
+    )

@@ -1,0 +1,48 @@
+"""The commands as a whole: a mistake ends with one sentence on stderr and exit code 2."""
+
+import re
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from caesura.errors import CaesuraError
+
+# Typer brings its own copy of Click or uses the installed one, as its version has it; either way
+# this is the class of all that the parser of options has to complain about.
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class OneSentence(TyperGroup):
+    """A group of commands whose users never see a traceback for what they did wrong."""
+
+    def main(self, *args: Any, **extra: Any) -> None:
+        """Run the command and leave the process with its exit code."""
+        try:
+            code = super().main(*args, **extra | {"standalone_mode": False})
+        except CaesuraError as error:
+            code = _fail(str(error))
+        except UsageError as error:
+            # It is empty where a command without arguments has shown its help: no mistake.
+            code = _fail(_sentence(error)) if str(error) else 0
+        except UnicodeEncodeError as error:
+            code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
+        except typer.Abort:
+            code = 130
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(sentence: str) -> int:
+    print(f"Error: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _sentence(error: Any) -> str:
+    """What the parser says, as one sentence with where to read on."""
+    message = re.sub(r"\s+", " ", error.format_message()).strip()
+    message = message.replace(". Did you mean", ": did you mean")
+    if message.endswith("?"):
+        return message
+    command = error.ctx.command_path if error.ctx else "caesura"
+    return f"{message.rstrip('.')}; `{command} --help` says more."

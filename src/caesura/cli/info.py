@@ -1,0 +1,105 @@
+"""`caesura info`: what a model file says of itself."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from caesura.cli.options import Json
+from caesura.cli.output import answer_json, answer_table
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDEST = 48  # characters of a curve
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    json: Json = False,
+) -> None:
+    """Show what a model is and where it comes from, without reading its weights."""
+    from rich.filesize import decimal
+
+    from caesura.modelfile import read_info
+
+    told = read_info(model)
+    if json:
+        answer_json(told)
+        return
+    training = told["training"]
+    versions = training.get("versions", {}) | {"caesura": told["caesura"]}
+    lines = {
+        "file": f"{model}, {decimal(told['bytes'])}, {' and '.join(told['dtypes'])}",
+        "kind": _kind(told["kind"]),
+        "strategy": f"{told['strategy']}, where no other is asked for",
+        "seed": training.get("seed"),
+        "data": _data(training.get("data")),
+        "versions": "; ".join(f"{name} {version}" for name, version in versions.items()),
+        "sha256": told["sha256"],
+    }
+    for name, value in lines.items():
+        if value is not None:
+            print(f"{name:9} {value}")
+    records = training.get("nets", {})
+    print()
+    answer_table(
+        ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
+        [_row(name, net, records.get(name)) for name, net in told["nets"].items()],
+        left=3,
+    )
+    for name, record in records.items():
+        if record["history"]:
+            _show_history(name, record)
+
+
+def _kind(kind: dict[str, Any]) -> str:
+    fields = ", ".join(f"{name} {value!r}" for name, value in kind["fields"].items())
+    return f"{kind['name']} ({fields})"
+
+
+def _data(data: dict[str, Any] | None) -> str | None:
+    if data is None:
+        return None
+    return (
+        f"{data['steps']} steps in {data['pieces']} pieces, validated on {data['valid_steps']} in "
+        f"{data['valid_pieces']}, fingerprint {data['fingerprint'][:16]}"
+    )
+
+
+def _row(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[str]:
+    cells = f"{net['layers']} x {net['hidden']} {net['cell']}" if net["layers"] else "none"
+    row = [name, record["recipe"] if record else "", cells, str(net["parameters"])]
+    if record is None:
+        return [*row, "", "", ""]
+    nll = record["validation_nll"]
+    shown = "" if nll is None else f"{nll:.4f}"
+    return [*row, shown, str(record["best_step"]), f"{record['seconds']:.0f}"]
+
+
+def _show_history(name: str, record: dict[str, Any]) -> None:
+    """The validation NLL over the updates, as a curve of small bars."""
+    curve = [_least(entry["nll"]) for entry in record["history"]]
+    known = [nll for nll in curve if nll is not None]
+    if not known:
+        return
+    first, last = record["history"][0]["step"], record["history"][-1]["step"]
+    print(
+        f"\nvalidation NLL of the {name} net, updates {first} to {last}, "
+        f"from {known[0]:.3f} to {known[-1]:.3f}:\n{sparkline(curve)}"
+    )
+
+
+def _least(values: list[float | None]) -> float | None:
+    """Of the step sizes, the best; a number that was not finite is null in the file."""
+    return min((value for value in values if value is not None), default=None)
+
+
+def sparkline(values: list[float | None]) -> str:
+    """The values as bars, from the least of them to the largest; a blank is for one unknown."""
+    if len(values) > WIDEST:
+        values = [values[i * (len(values) - 1) // (WIDEST - 1)] for i in range(WIDEST)]
+    known = [value for value in values if value is not None]
+    low, span = min(known), max(known) - min(known) or 1.0
+    return "".join(
+        " " if value is None else BLOCKS[int((value - low) / span * (len(BLOCKS) - 1) + 0.5)]
+        for value in values
+    )

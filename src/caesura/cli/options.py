@@ -1,0 +1,35 @@
+"""The options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+Seed = Annotated[
+    int, typer.Option(metavar="N", help="The source of all that is random: same seed, same answer.")
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        help="Where the public sets are kept.",
+        show_default="$CAESURA_DATA, or a cache folder",
+    ),
+]
+ModelOption = Annotated[
+    Path | None, typer.Option("--model", metavar="MODEL", help="The model file to fill with.")
+]
+StrategyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="How to fill: nade, gsn, bayes, oneway or onegram.",
+        show_default="the model's own",
+    ),
+]
+Samples = Annotated[
+    int, typer.Option(metavar="N", help="How many fills to draw; the likeliest is the best.")
+]

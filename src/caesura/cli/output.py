@@ -1,0 +1,59 @@
+"""How answers reach stdout and notes stderr, in a terminal and elsewhere."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def in_terminal() -> bool:
+    """Whether a person reads stdout, and not another program."""
+    return sys.stdout.isatty()
+
+
+def note(sentence: str) -> None:
+    """Something to know that is no part of the answer."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def answer_json(document: Any) -> None:
+    """One JSON document; a number that JSON cannot hold is null."""
+    print(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
+
+
+def answer_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """A table whose first `left` columns hold words and the others numbers."""
+    if in_terminal():
+        _rich_table(header, rows, left)
+        return
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    for row in (header, *rows):
+        cells = [
+            cell.ljust(width) if number < left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))  # a text as it is: brackets in it are no markup
+    Console().print(table)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

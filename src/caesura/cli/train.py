@@ -1,0 +1,173 @@
+"""`caesura train`: data to a model file, in a run that can be stopped and resumed."""
+
+import inspect
+import os
+import shlex
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from caesura.cli.interruption import Interruption
+from caesura.cli.options import DataFolder, Json, Seed
+from caesura.cli.output import answer_json, note
+from caesura.cli.places import check_output
+from caesura.cli.sources import Source, load_sources, parse_sources
+from caesura.cli.training_progress import showing
+from caesura.errors import CaesuraError, lookup
+
+
+def train(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What to learn: text or music.")],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA",
+            help="Files, folders, or public sets by name (`caesura data list`), of which the split "
+            "'train' is meant unless it is given as name:split. A path wins over a set's name.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
+    ],
+    recipe: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="A recipe's name or TOML file; two with a comma between train a bidirectional and "
+            "a forward net for one model.",
+        ),
+    ] = "nade",
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DATA",
+            help="What to validate on; may be given several times.",
+            show_default="the split 'valid' of the public sets where DATA is nothing else, or a "
+            "part of DATA that is held out",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A field of the recipe or of the kind, such as hidden=256; may be given several "
+            "times.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from where an earlier run was stopped.")
+    ] = False,
+    folder: DataFolder = None,
+    json: Json = False,
+) -> None:
+    """Train a model on data and write it to a file.
+
+    While it runs, checkpoints are kept in MODEL.checkpoints; they are removed when the model is
+    written. Ctrl-C or `kill` stops the training once a checkpoint is saved, with exit code 130 or
+    143, and says how to resume; the resumed run ends with the very weights of an undisturbed one.
+    A second Ctrl-C ends it at once.
+    """
+    from caesura.kinds import KINDS
+
+    lookup(KINDS, kind, "kind")
+    sources = parse_sources(data, kind, "train")
+    held_out = _validation(sources, parse_sources(valid or [], kind, "valid"))
+    check_output(output, (*data, *(valid or [])))
+    overrides = _overrides(settings or [])
+    checkpoints = Path(f"{output}.checkpoints")
+    if resume and not any(checkpoints.glob("*/*.checkpoint")):
+        note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
+
+    _use_all_cores()
+    from caesura.learn import train as learn
+    from caesura.training.loop import Stopped
+
+    with Interruption() as interruption:
+        try:
+            with showing() as report:
+                filler = learn(
+                    load_sources(sources, folder),
+                    kind=kind,
+                    recipe=recipe,
+                    seed=seed,
+                    valid=load_sources(held_out, folder) if held_out else None,
+                    checkpoints=checkpoints,
+                    resume=resume,
+                    report=report,
+                    warn=note,
+                    stop=interruption.asked,
+                    **overrides,
+                )
+        except Stopped:
+            note(f"Stopped; to go on: {_again(sys.argv[1:])}")
+            raise typer.Exit(128 + interruption.signal) from None
+        filler.save(output)
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    summary = _summary(output, kind, filler.training)
+    if json:
+        answer_json(summary)
+    else:
+        _show(summary)
+
+
+def _validation(sources: list[Source], given: list[Source]) -> list[Source]:
+    """The sources to validate on; none where a part of the data is to be held out."""
+    if given:
+        return given
+    if all(source.split == "train" for source in sources):
+        return [Source(source.name, "valid") for source in sources]
+    return []
+
+
+def _overrides(settings: list[str]) -> dict[str, Any]:
+    from caesura.learn import train as learn
+    from caesura.training.recipe import parse_setting
+
+    overrides = dict(parse_setting(setting) for setting in settings)
+    for name in overrides.keys() & inspect.signature(learn).parameters.keys():
+        raise CaesuraError(f"'{name}' cannot be set so: `caesura train --help` has its own option.")
+    return overrides
+
+
+def _use_all_cores() -> None:
+    """Every core as a device of its own, since a training shares its batch between devices.
+
+    A GPU takes precedence over them. In a process where JAX has run before, they stay as they are.
+    """
+    import jax
+
+    with suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
+
+
+def _again(typed: list[str]) -> str:
+    """What to type to go on, from what was typed."""
+    if "--resume" in typed:
+        return shlex.join(["caesura", *typed])
+    place = typed.index("train") + 1
+    return shlex.join(["caesura", *typed[:place], "--resume", *typed[place:]])
+
+
+def _summary(output: Path, kind: str, training: dict[str, Any]) -> dict[str, Any]:
+    told = ("recipe", "validation_nll", "best_step", "learning_rate", "skipped_updates", "seconds")
+    nets = {name: {k: net[k] for k in told} for name, net in training["nets"].items()}
+    file = {"file": str(output), "bytes": output.stat().st_size}
+    return file | {"kind": kind, "seed": training["seed"], "data": training["data"], "nets": nets}
+
+
+def _show(summary: dict[str, Any]) -> None:
+    from rich.filesize import decimal
+
+    for name, net in summary["nets"].items():
+        skipped = f", {net['skipped_updates']} updates skipped" if net["skipped_updates"] else ""
+        print(
+            f"{name} ({net['recipe']}): {net['validation_nll']:.4f} nats a step on validation, "
+            f"best at update {net['best_step']}, {net['seconds']:.0f} s{skipped}"
+        )
+    print(f"{summary['file']}: {decimal(summary['bytes'])}")

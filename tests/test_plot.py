@@ -1,0 +1,73 @@
+"""Pictures show what they are given; how they look is for the eye."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from caesura.errors import CaesuraError
+from caesura.fill import Fill
+from caesura.plot import check_picture, plot_positions, plot_roll, plot_text, save_picture
+
+
+def words_of(figure):
+    return "".join(text.get_text() for text in figure.axes[0].texts)
+
+
+def grounds_of(figure):
+    return [image.get_array().filled(np.nan) for image in figure.axes[0].images]
+
+
+def test_a_text_shows_the_lines_with_gaps_and_how_sure_each_character_is():
+    text = "x" * 64 + "costs $5 and $6\n" + "y" * 200
+    figure = plot_text(text, np.array([70, 71]), np.array([0.25, 0.75]))
+    assert words_of(figure) == text[64:128].replace("\n", "↵")
+    (ground,) = grounds_of(figure)
+    assert ground[0, 6:8].tolist() == [0.25, 0.75]
+    assert np.isnan(ground).sum() == 64 - 2
+
+
+def test_a_roll_shows_old_notes_and_new_ones_apart():
+    values = np.zeros((6, 88), np.int8)
+    values[1, 40] = values[3, 40] = 1
+    places = np.array([(3, key) for key in range(88)])
+    confidence = np.linspace(0, 1, 88)
+    gaps, old, new = grounds_of(plot_roll(values, places, confidence))
+    assert np.argwhere(~np.isnan(old)).tolist() == [[40, 1]]
+    assert np.argwhere(~np.isnan(new)).tolist() == [[40, 3]]
+    assert new[40, 3] == confidence[40]
+    assert set(np.argwhere(~np.isnan(gaps))[:, 1]) == {3}
+
+
+def test_nothing_new_and_nothing_at_all_can_be_drawn():
+    nothing = np.zeros((0, 2), int)
+    plot_text("abc", nothing[:, 0], np.zeros(0))
+    plot_roll(np.zeros((5, 88), np.int8), nothing, np.zeros(0))
+
+
+def test_a_fill_draws_itself():
+    sure, places = np.zeros(1), np.array([[1, 0]])
+    told = {"log_probs": sure, "standard_errors": sure, "strategy": "nade", "seed": 0}
+    told |= {"places": places, "confidence": np.array([0.5])}
+    text = Fill(best="abc", samples=["abc"], values=np.zeros((3, 1), int), **told)
+    assert words_of(text.plot()) == "abc"
+    roll = np.zeros((3, 88))
+    music = Fill(best=roll, samples=[roll], values=roll.astype(int), **told)
+    assert len(grounds_of(music.plot())) == 3
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.SVG", "a.pdf"])
+def test_pictures_are_saved_in_the_format_of_their_names(tmp_path, name):
+    figure = plot_positions({"nade": np.array([1.0, 2.0]), "gsn": np.array([3.0, 1.0])})
+    assert [line.get_label() for line in figure.axes[0].lines] == ["nade", "gsn"]
+    save_picture(figure, tmp_path / name)
+    assert (tmp_path / name).stat().st_size > 1000
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_mistakes_get_one_sentence(tmp_path, monkeypatch):
+    with pytest.raises(CaesuraError, match=r"There is no format for pictures called '\.bmp'"):
+        check_picture(tmp_path / "a.bmp")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(CaesuraError, match="Pictures need matplotlib"):
+        plot_positions({"nade": np.ones(3)})
