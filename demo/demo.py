@@ -13,6 +13,7 @@ import numpy as np
 import caesura
 from caesura.evaluate import evaluate
 from caesura.strategies import STRATEGIES
+from caesura.training.loop import Progress
 
 ADDRESSES = (Path(__file__).parent / "washington.txt").read_text(encoding="utf-8").splitlines()
 DAMAGED = [
@@ -29,11 +30,15 @@ def main() -> None:
     filler = caesura.train(
         ADDRESSES[:-1],
         kind="text",
+        recipe="nade,rnn",
+        cell="gru",
         hidden=160,
+        layers=1,
         steps=1000,
         batch=16,
         length=48,
         learning_rate=8e-3,
+        patience=0,
         report=progress,
     )
     print(f"  done in {time.perf_counter() - began:.0f} s\n")
@@ -52,9 +57,10 @@ def main() -> None:
         print(f"  {name:8} {result.nll:5.2f} ± {result.standard_error:.2f}  ({result.gaps} gaps)")
 
 
-def progress(net: str, step: int, loss: float) -> None:
-    if step % 200 == 0:
-        print(f"  {net:14} update {step:4}  {loss:.2f} nats a character", flush=True)
+def progress(net: str, now: Progress) -> None:
+    if now.validation is not None:
+        told = f"{now.loss:.2f} nats a character, {now.validation:.2f} on what was held out"
+        print(f"  {net:14} update {now.step:4}  {told}", flush=True)
 
 
 def truth_of(text: str, whole: str) -> str:

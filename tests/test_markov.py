@@ -11,8 +11,8 @@ from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.sequence import Gap, Sequence
 from caesura.strategies import STRATEGIES, around_gaps
-from caesura.training.loop import Schedule, fit
-from caesura.training.missingness import Gaps, Nothing
+from caesura.training.loop import Data, fit
+from caesura.training.recipe import choose
 
 # From each symbol to the next; far from uniform, and not the same forwards as backwards.
 A = np.array(
@@ -52,12 +52,16 @@ def nets():
     pieces = [chain(2000, seed) for seed in range(20)]
     frame = Categorical(K)
     key = jax.random.key(0)
-    schedule = Schedule(steps=800, batch=32, length=40, learning_rate=1e-2)
+    data = Data(pieces[:-1], pieces[-1:])
+    schedule = {"steps": 800, "batch": 32, "length": 40, "learning_rate": 1e-2, "patience": 0}
+    gaps = {"gap": GAP, "every": 10}
     both = bidirectional(key, frame, head="softmax", hidden=16)
     forward = unidirectional(key, frame, head="softmax", hidden=16)
     return {
-        "bidirectional": fit(key, both, pieces, Gaps(GAP, every=10), schedule),
-        "forward": fit(key, forward, pieces, Nothing(), schedule),
+        "bidirectional": fit(
+            key, both, data, choose("nade", "text", (), schedule | gaps).recipe
+        ).net,
+        "forward": fit(key, forward, data, choose("rnn", "text", (), schedule).recipe).net,
     }
 
 

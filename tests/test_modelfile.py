@@ -355,7 +355,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"kind.fields.alphabet": 4}, "'alphabet' of the kind cannot be of type int"),
         ({"kind.fields.colour": 4}, "a field 'colour'"),
         ({"kind.fields.alphabet": "abcdef"}, "but the kind has categorical ones of size 6"),
-        ({"kind.fields.alphabet": ""}, "but the kind has categorical ones of size 0"),
+        ({"kind.fields.alphabet": ""}, "the alphabet is 'learn', 'paper' or a string of symbols"),
         ({"kind.name": "switches"}, "but the kind has binary ones of size 4"),
         (
             {"kind.name": "switches", "kind.fields.steps_per_beat": 2**40},

@@ -81,7 +81,7 @@ def test_forward_outputs_equal_the_oracle(cell, layers, head):
 def test_each_output_depends_on_exactly_the_inputs_it_may_see(cell, layers, direction):
     net = make(direction, cell=cell, layers=layers)
     x, m = eqx.filter_jit(net.inputs)(*random_sequence(net.frame))
-    jacobian = jax.jit(jax.jacfwd(lambda x: outputs(net, Input(x, m), jnp.ones(T, bool))))(x)
+    jacobian = jax.jit(jax.jacrev(lambda x: outputs(net, Input(x, m), jnp.ones(T, bool))))(x)
     seen = np.abs(jacobian).max(axis=(1, 2, 4)) > 0  # [t, s] is about y_t and x_s
     before = np.tri(T, k=-1, dtype=bool)
     assert (seen == (before if direction == "forward" else before | before.T)).all()

@@ -63,7 +63,7 @@ def train(
     pieces = _read(learnt, frame, items, "training data")
     first = chosen[0].recipe
     split = (
-        hold_out(pieces, first.valid, seed)
+        hold_out(pieces, first.held_out, seed)
         if held_out is None
         else Data(pieces, _read(learnt, frame, held_out, "validation data"))
     )

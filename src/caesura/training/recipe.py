@@ -42,18 +42,15 @@ class Recipe:
     weight_decay: float
     dropout: float
     transpose: int  # music: up to so many semitones
-    # Validation: every so many updates, on about `valid_steps` steps; `valid` is the share of the
-    # data that is held out where no other is given; `patience` (0: endless) counts validations.
+    # Validation: every so many updates, on about `valid_steps` steps; `held_out` is the share of
+    # the data kept for it where no other is given; `patience` (0: endless) counts validations.
     validate_every: int
     patience: int
-    valid: float
+    held_out: float
     valid_steps: int
     precision: Literal["auto", "float32", "bfloat16"]  # auto: bfloat16 on a GPU
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(Recipe).items():
-            if get_origin(kind) is Literal:
-                lookup(dict.fromkeys(get_args(kind)), getattr(self, name), f"choice of '{name}'")
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
         least |= {"validate_every": 1, "valid_steps": 1}
         for field in fields(self):
@@ -65,7 +62,7 @@ class Recipe:
         for name, most in (("weight_decay", math.inf), ("dropout", 1.0), ("warm_up", 1.0)):
             if getattr(self, name):  # zero is for none
                 _number(name, getattr(self, name), 0.0, most)
-        _number("valid", self.valid, 0.0, 1.0)
+        _number("held_out", self.held_out, 0.0, 1.0)
         if self.gap >= self.every:
             raise CaesuraError(f"A gap of {self.gap} steps does not fit in every {self.every}.")
         if self.targets == "gaps" and not self.gap:
@@ -143,6 +140,10 @@ def _typed(name: str, value: Any) -> Any:
         if not rates:
             raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
         return tuple(float(_number(name, rate, 0.0, math.inf)) for rate in rates)
+    if get_origin(kind) is Literal:
+        lookup(dict.fromkeys(get_args(kind)), value, f"choice of '{name}'")
+    if kind is int:
+        return whole_number(name, value, 0)
     if kind is float:
         return float(_number(name, value, -1.0, math.inf))
     if kind is str and not isinstance(value, str):

@@ -1,0 +1,124 @@
+"""The recipes follow the paper, and what is wrong with one is said in a sentence."""
+
+import pytest
+
+from caesura.errors import CaesuraError
+from caesura.kinds import KINDS
+from caesura.training.recipe import choose, names, parse_setting
+
+PAPER = ["paper-rnn", "paper-brnn", "paper-nade-masked", "paper-nade"]
+
+
+def recipe(name: str, kind: str, **fields):
+    return choose(name, kind, KINDS[kind].options, fields).recipe
+
+
+def test_the_package_has_the_recipes_of_the_paper_and_their_modern_counterparts():
+    assert set(names()) == {*PAPER, "rnn", "brnn", "nade"}
+    for name in names():
+        for kind in KINDS:
+            assert recipe(name, kind).hidden > 0
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_text_as_in_section_5_1(name):
+    found = recipe(name, "text")
+    forward = name == "paper-rnn"
+    assert (found.cell, found.layers, found.hidden) == ("tanh", 1, 1000 if forward else 684)
+    assert (found.length, found.burn_in) == (250 if forward else 300, 50)
+    assert (found.batch, found.optimiser, found.decay) == (40, "sgd", "linear")
+    assert found.learning_rate == (0.25,)
+    assert (found.warm_up, found.weight_decay, found.dropout, found.patience) == (0, 0, 0, 0)
+    assert choose(name, "text", KINDS["text"].options, {}).kind_fields == {"alphabet": "paper"}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_music_as_in_section_5_2(name):
+    found = recipe(name, "music")
+    assert found.steps == 50_000
+    assert found.batch * found.length == 3_000
+    assert found.learning_rate == (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
+    assert found.burn_in == 0
+
+
+def test_what_the_paper_hides_and_where_its_errors_come_from():
+    for kind in KINDS:
+        for name, missing_input, gap, targets in [
+            ("paper-brnn", "none", 0, "all"),
+            ("paper-nade-masked", "added", 5, "gaps"),
+            ("paper-nade", "added", 5, "all"),
+        ]:
+            found = recipe(name, kind)
+            assert (found.missing_input, found.gap, found.targets) == (missing_input, gap, targets)
+            assert found.every == 25
+
+
+def test_any_field_can_be_given_and_those_of_the_kind_too():
+    chosen = choose("nade", "text", KINDS["text"].options, {"hidden": 7, "alphabet_size": 30})
+    assert chosen.recipe.hidden == 7
+    assert chosen.kind_fields == {"alphabet_size": 30}
+
+
+def test_a_recipe_of_ones_own_is_a_file(tmp_path):
+    import caesura.training.recipe as module
+
+    text = (module._folder() / "nade.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace("hidden = 256", "hidden = 99"), encoding="utf-8")
+    chosen = choose(str(path), "text", KINDS["text"].options, {})
+    assert (chosen.name, chosen.recipe.hidden) == ("mine", 99)
+    path.write_text("net = [", encoding="utf-8")
+    with pytest.raises(CaesuraError, match="is not proper TOML"):
+        choose(str(path), "text", (), {})
+    path.write_text('net = "forward"', encoding="utf-8")
+    with pytest.raises(CaesuraError, match="says nothing of 'strategy'"):
+        choose(str(path), "text", (), {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"hiden": 3}, "no field of a recipe for text called 'hiden': did you mean 'hidden'"),
+        ({"hidden": 0}, "'hidden' must be at least 1"),
+        ({"hidden": 2.5}, "'hidden' is a whole number, not 2.5"),
+        ({"hidden": True, "steps": "many"}, "whole number"),
+        ({"learning_rate": []}, "a number or a list of numbers"),
+        ({"learning_rate": [0.1, -1]}, "above 0, not -1"),
+        ({"learning_rate": float("nan")}, "above 0, not nan"),
+        ({"dropout": 1.0}, "between 0 and 1"),
+        ({"held_out": 0}, "between 0 and 1"),
+        ({"decay": "cos"}, "did you mean 'cosine'"),
+        ({"cell": 3}, "'cell' is a word"),
+        ({"gap": 25}, "A gap of 25 steps does not fit in every 25"),
+        ({"targets": "gaps", "gap": 0}, "the recipe makes none"),
+        ({"length": 20, "burn_in": 10}, "leaves nothing of 20 steps"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(fields, sentence):
+    with pytest.raises(CaesuraError, match=sentence) as raised:
+        recipe("nade", "text", **fields)
+    assert str(raised.value).count(". ") == 0
+
+
+def test_an_unknown_recipe_suggests_a_known_one():
+    with pytest.raises(CaesuraError, match="did you mean 'nade'"):
+        recipe("nadee", "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("hidden=256", ("hidden", 256)),
+        ("cell=gru", ("cell", "gru")),
+        ("learning_rate=[0.1, 0.3]", ("learning_rate", [0.1, 0.3])),
+        (" dropout = 0.1", ("dropout", 0.1)),
+        ("gap_char=#", ("gap_char", "#")),
+    ],
+)
+def test_a_setting_is_a_name_and_a_value(text, setting):
+    assert parse_setting(text) == setting
+
+
+def test_a_setting_without_a_value_is_one_sentence():
+    with pytest.raises(CaesuraError, match="has the form name=value"):
+        parse_setting("hidden")
