@@ -139,13 +139,13 @@ def _typed(name: str, value: Any) -> Any:
         rates = value if isinstance(value, list | tuple) else [value]
         if not rates:
             raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
-        return tuple(float(_number(name, rate, 0.0, math.inf)) for rate in rates)
+        return tuple(_number(name, rate, 0.0, math.inf) for rate in rates)
     if get_origin(kind) is Literal:
         lookup(dict.fromkeys(get_args(kind)), value, f"choice of '{name}'")
     if kind is int:
         return whole_number(name, value, 0)
     if kind is float:
-        return float(_number(name, value, -1.0, math.inf))
+        return _number(name, value, -1.0, math.inf)
     if kind is str and not isinstance(value, str):
         raise CaesuraError(f"The option '{name}' is a word, not {value!r}.")
     return value
@@ -155,4 +155,4 @@ def _number(name: str, value: Any, above: float, below: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < below:
         bounds = f"above {above:g}" if math.isinf(below) else f"between {above:g} and {below:g}"
         raise CaesuraError(f"The option '{name}' is a number {bounds}, not {value!r}.")
-    return value
+    return float(value)
