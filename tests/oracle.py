@@ -39,7 +39,7 @@ def step(cell, state, x, m):
     if kind == "GRU":
         r = sigmoid(a[:n] + u[:n])
         z = sigmoid(a[n : 2 * n] + u[n : 2 * n])
-        new = np.tanh(u[2 * n :] + r * (a[2 * n :] + array(cell.b_n)))
+        new = np.tanh(u[2 * n :] + r * a[2 * n :])
         return z * h + (1 - z) * new, c
     if kind == "LSTM":
         i, f, o = (sigmoid((a + u)[k * n : (k + 1) * n]) for k in (0, 1, 3))

@@ -181,6 +181,5 @@ def test_biases_and_gates_start_at_zero_but_for_the_forget_gate(cell):
     assert (net.head.b_y == 0).all()
     for one in net.forward.cells + net.backward.cells:
         assert (one.gate == 0).all()
-        assert (getattr(one, "b_n", np.zeros(1)) == 0).all()  # only a GRU has it
         for i, bias in enumerate(np.split(one.b_h, one.blocks)):
             assert (bias == (cell == "lstm" and i == 1)).all()

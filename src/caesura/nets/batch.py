@@ -63,8 +63,7 @@ def contexts(
     reverses = [r for r, stack in ((False, net.forward), (True, net.backward)) if stack.cells]
     stacks = [net.backward if reverse else net.forward for reverse in reverses]
     m, valid = (
-        jnp.stack([_flip(a, r) for r in reverses], axis=1)
-        for a in (inputs.m, inputs.valid.astype(jnp.float32))
+        jnp.stack([_flip(a, r) for r in reverses], axis=1) for a in (inputs.m, inputs.valid)
     )
     below = [_flip(inputs.x, reverse) for reverse in reverses]
     keys = jax.random.split(key, len(stacks[0].cells))
@@ -88,7 +87,7 @@ def _run_layer(
     cells: list[Cell],
     below: list[Float[Array, "T *N"]],
     m: Float[Array, "T ways B"],
-    valid: Float[Array, "T ways B"],
+    valid: Bool[Array, "T ways B"],
     tuning: Tuning,
 ) -> Float[Array, "T ways *c"]:
     """h of one layer in each direction, in its own order of time."""
@@ -96,13 +95,15 @@ def _run_layer(
     each: Any = jax.tree.map(lambda *a: jnp.stack(a), *wide)
     u = tuning.einsum("kij,tk{j}->tk{i}", each.W_x, jnp.stack(below, axis=1))
     u += jnp.expand_dims(each.b_h, 1 + tuning.batch_axis)
+    # Padding is silent, so cells stay at rest on it until a sequence read backward begins.
+    u = jnp.where(jnp.expand_dims(valid, 2 + tuning.unit_axis), u, 0)
     start = jax.tree.map(
         lambda h: jnp.zeros((h.size, m.shape[2]) if tuning.batch_last else (m.shape[2], h.size)),
         wide[0].initial(),
     )
     rest = eqx.tree_at(lambda c: (c.W_x, c.W_h, c.b_h), each, replace=(None, None, None))
-    every_way = jax.vmap(partial(_recur, tuning), in_axes=(0, 0, None, 1, 1, 1), out_axes=1)
-    h = wide[0].output(every_way(rest, each.W_h, start, u.astype(tuning.dtype), m, valid))
+    every_way = jax.vmap(partial(_recur, tuning), in_axes=(0, 0, None, 1, 1), out_axes=1)
+    h = wide[0].output(every_way(rest, each.W_h, start, u.astype(tuning.dtype), m))
     return jax.lax.slice_in_dim(h, 0, cells[0].size, axis=2 + tuning.unit_axis)
 
 
@@ -126,32 +127,31 @@ def _recur(
     start: State,
     u: Float[Array, "T *Bc"],
     m: Float[Array, "T B"],
-    valid: Float[Array, "T B"],
 ) -> PyTree[Float[Array, "T *c"]]:
-    """The states behind all steps of one layer in one direction; zero on padding.
+    """The states behind all steps of one layer in one direction.
 
     The cell comes without the weights that `u` and `W_h` stand for: what it has left is its own.
     """
-    return _recur_forward(tuning, cell, W_h, start, u, m, valid)[0]
+    return _recur_forward(tuning, cell, W_h, start, u, m)[0]
 
 
 def _recur_forward(
-    tuning: Tuning, cell: Cell, W_h: Array, start: State, u: Array, m: Array, valid: Array
+    tuning: Tuning, cell: Cell, W_h: Array, start: State, u: Array, m: Array
 ) -> tuple[State, Any]:
-    def step(state: State, now: tuple[Array, Array, Array]) -> tuple[State, Any]:
-        u_t, m_t, valid_t = now
+    axis = tuning.batch_axis
+
+    def step(state: State, now: tuple[Array, Array]) -> tuple[State, Any]:
+        u_t, m_t = now
 
         def finish(cell: Cell, state: State, a_t: Array, u_t: Array) -> State:
-            axis = tuning.batch_axis
             each = jax.vmap(cell.finish, in_axes=(axis, axis, axis, 0), out_axes=axis)
-            real = jnp.expand_dims(valid_t, tuning.unit_axis)
-            return jax.tree.map(lambda h: h * real, each(state, a_t, u_t, m_t))
+            return each(state, a_t, u_t, m_t)
 
         a_t = tuning.einsum("ij,{j}->{i}", W_h, cell.output(state))
         new, back = jax.vjp(finish, cell, state, a_t, u_t.astype(jnp.float32))
         return new, _cast((new, back), tuning.dtype)
 
-    _, (states, back) = jax.lax.scan(step, start, (u, m, valid), unroll=tuning.unroll)
+    _, (states, back) = jax.lax.scan(step, start, (u, m), unroll=tuning.unroll)
     return states, (cell, W_h, start, states, back)
 
 
@@ -177,7 +177,7 @@ def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
     d_u, d_a = d[0], d[-1]
     h = cell.output(states)[:-1]  # the first step has no state before it
     d_W_h = tuning.einsum("t{i},t{j}->ij", d_a[1:], h)
-    return d_cell, d_W_h, None, d_u, None, None
+    return d_cell, d_W_h, None, d_u, None
 
 
 def _cast(tree: PyTree, dtype: DTypeLike) -> PyTree:

@@ -27,7 +27,11 @@ def glorot(key: PRNGKeyArray, d_out: int, d_in: int) -> Float[Array, "d_out d_in
 
 
 class Cell(eqx.Module):
-    """h_t from h_{t−1} and x_t; a gated cell stacks the weights of its gates in one matrix."""
+    """h_t from h_{t−1} and x_t; a gated cell stacks the weights of its gates in one matrix.
+
+    A cell at rest stays at rest: where the state and the input's share are zero, so is the next
+    state.
+    """
 
     blocks: ClassVar[int]  # how many pre-activations of size c a step needs
     additive: ClassVar[bool] = True  # the two shares matter by their sum: one gradient serves both
@@ -101,18 +105,12 @@ class GRU(Cell):
     blocks: ClassVar[int] = 3
     additive: ClassVar[bool] = False
 
-    b_n: Float[Array, " c"]
-
-    def __init__(self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool):
-        super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
-        self.b_n = jnp.zeros(size)
-
     def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
         u_r, u_z, u_n = jnp.split(u_t, 3)
         a_r, a_z, a_n = jnp.split(a_t, 3)
         r = jax.nn.sigmoid(u_r + a_r)
         z = jax.nn.sigmoid(u_z + a_z)
-        n = jnp.tanh(u_n + r * (a_n + self.b_n))
+        n = jnp.tanh(u_n + r * a_n)
         return (1 - z) * n + z * state
 
 

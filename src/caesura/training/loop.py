@@ -185,7 +185,7 @@ def tuning_for(recipe: Recipe) -> Tuning:
     if jax.default_backend() != "gpu":
         return Tuning()
     dtype = jnp.float32 if recipe.precision == "float32" else jnp.bfloat16
-    return Tuning(dtype=dtype, unroll=8, width=64, batch_last=False)
+    return Tuning(dtype=dtype, unroll=5, width=64, batch_last=False)
 
 
 class Program:
