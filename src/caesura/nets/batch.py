@@ -138,13 +138,11 @@ def _recur(
 def _recur_forward(
     tuning: Tuning, cell: Cell, W_h: Array, start: State, u: Array, m: Array
 ) -> tuple[State, Any]:
-    axis = tuning.batch_axis
-
     def step(state: State, now: tuple[Array, Array]) -> tuple[State, Any]:
         u_t, m_t = now
 
         def finish(cell: Cell, state: State, a_t: Array, u_t: Array) -> State:
-            each = jax.vmap(cell.finish, in_axes=(axis, axis, axis, 0), out_axes=axis)
+            each = cell.finish if tuning.batch_last else jax.vmap(cell.finish)
             return each(state, a_t, u_t, m_t)
 
         a_t = tuning.einsum("ij,{j}->{i}", W_h, cell.output(state))

@@ -66,19 +66,21 @@ class Cell(eqx.Module):
     def finish(
         self,
         state: State,
-        a_t: Float[Array, " Bc"],
-        u_t: Float[Array, " Bc"],
-        m_t: Float[Array, ""],
+        a_t: Float[Array, "Bc *B"],
+        u_t: Float[Array, "Bc *B"],
+        m_t: Float[Array, "*B"],
     ) -> State:
-        """The next state, once a_t = W_h h_{t−1} is known."""
+        """The next state, once a_t = W_h h_{t−1} is known; of a batch, if it is the last axis."""
         if self.gate is not None:
             # The paper's discussion proposes that a missing step may gate the recurrence: by 1
             # where nothing is missing, and at the start of training everywhere.
-            a_t = 2 * jax.nn.sigmoid(m_t * self.gate) * a_t
+            a_t = 2 * jax.nn.sigmoid(jnp.multiply.outer(self.gate, m_t)) * a_t
         return self.activate(state, a_t, u_t)
 
     @abstractmethod
-    def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
+    def activate(
+        self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+    ) -> State:
         """The cell's own equation, given the recurrence's and the input's share."""
 
     def initial(self) -> State:
@@ -95,7 +97,9 @@ class Tanh(Cell):
 
     blocks: ClassVar[int] = 1
 
-    def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
+    def activate(
+        self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+    ) -> State:
         return jnp.tanh(a_t + u_t)  # Eqs. (2), (4), (5)
 
 
@@ -105,7 +109,9 @@ class GRU(Cell):
     blocks: ClassVar[int] = 3
     additive: ClassVar[bool] = False
 
-    def activate(self, state: State, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]) -> State:
+    def activate(
+        self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+    ) -> State:
         u_r, u_z, u_n = jnp.split(u_t, 3)
         a_r, a_z, a_n = jnp.split(a_t, 3)
         r = jax.nn.sigmoid(u_r + a_r)
@@ -137,13 +143,13 @@ class LSTM(Cell):
         return state.h
 
     def activate(
-        self, state: LSTMState, a_t: Float[Array, " Bc"], u_t: Float[Array, " Bc"]
+        self, state: LSTMState, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
     ) -> LSTMState:
         return LSTMState(*_lstm(state.c, a_t + u_t))
 
 
 @jax.custom_vjp
-def _lstm(c: Float[Array, " c"], a: Float[Array, " Bc"]) -> tuple[Array, Array]:
+def _lstm(c: Float[Array, "c *B"], a: Float[Array, "Bc *B"]) -> tuple[Array, Array]:
     """h and c of the next step, from the memory and the pre-activations of the gates."""
     return _lstm_forward(c, a)[0]
 
