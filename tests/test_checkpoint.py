@@ -1,5 +1,6 @@
 """A run that is killed, and killed again, ends with the bits of one that was left alone."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,6 +139,13 @@ def test_a_full_disk_is_one_sentence_and_the_last_checkpoint_stays(tmp_path, mon
     monkeypatch.undo()
     assert saved.load(state(0)).step == 1
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_too_little_room_is_said_before_training(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
+    with pytest.raises(CaesuraError, match="too little room"):
+        make(tmp_path)[0].begin(state(0, size=30))
 
 
 def test_a_folder_that_cannot_be_made_is_said_before_training(tmp_path):

@@ -84,7 +84,7 @@ def train(
                 f"An earlier run left checkpoints in '{checkpoints}': resume it, or remove them."
             )
         if saved:
-            saved.save(state)  # what cannot be written shall be known now, not in an hour
+            saved.begin(state)
         result = fit(
             key_fit,
             start,

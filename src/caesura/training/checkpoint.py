@@ -32,6 +32,18 @@ class Checkpoints:
         self.run = run
         self.warn = warn
 
+    def begin(self, state: State) -> None:
+        """Save the state before the first update: what cannot be written shall be known now."""
+        make_folder(self.folder)
+        size = sum(leaf.nbytes for leaf in jax.tree.leaves(state.members))
+        free = shutil.disk_usage(self.folder).free
+        if free < (KEPT + 1) * size:
+            raise CaesuraError(
+                f"There is too little room in '{self.folder}': {KEPT + 1} checkpoints take "
+                f"{(KEPT + 1) * size / 1e6:.1f} MB, and {free / 1e6:.1f} MB are free."
+            )
+        self.save(state)
+
     def save(self, state: State) -> None:
         """Write the state, then let go of what is older than the one before."""
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(state.members)]

@@ -114,7 +114,7 @@ def fit(
         jax.block_until_ready(members)
         took, count, step = time.monotonic() - started, last - step, last
         # The first call compiles; later ones tell how many updates fill the time.
-        pace = max(1, min(int(pace * SECONDS_A_CALL / took), 4 * pace))
+        pace = max(1, min(int(count * SECONDS_A_CALL / took), 4 * pace))
         skipped = _check_finite(members)
         loss = np.asarray(members.loss.nll) / np.maximum(np.asarray(members.loss.steps), 1)
         if step == goal:
