@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import caesura
-from caesura.evaluate import evaluate
+from caesura.evaluate import score_gaps
 from caesura.strategies import STRATEGIES
 from caesura.training.loop import Progress
 
@@ -53,7 +53,7 @@ def main() -> None:
     sequence = filler.kind.read_complete(unseen[1000:1524]).values
     for name in ("nade", "oneway", "onegram"):
         strategy = STRATEGIES[name]()
-        result = evaluate(filler.nets[strategy.net], strategy, [sequence], gap=5)
+        result = score_gaps(filler.nets[strategy.net], strategy, [sequence], gap=5)
         print(f"  {name:8} {result.nll:5.2f} ± {result.standard_error:.2f}  ({result.gaps} gaps)")
 
 

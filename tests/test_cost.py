@@ -85,6 +85,16 @@ def test_chains_side_by_side_cost_at_most_both_ways():
     assert cost <= 5 * (8 + 40 * 2 * (4 - 1))
 
 
+def test_many_windows_alike_do_not_wait_for_each_other():
+    gsn, windows = STRATEGIES["gsn"](steps=40, chains=1), 130
+    net, sequence, stop = problem(gsn, 64, 30, 4)
+    window = around_missing(net, sequence, stop)
+    many = window.repeat(windows)
+    alone = cell_steps(lambda: gsn.log_prob(KEY, net, window, window.values[:, None]))
+    together = cell_steps(lambda: gsn.log_prob(KEY, net, many, many.values[:, None]))
+    assert together == windows * alone
+
+
 def test_more_fills_cost_one_more_sweep_each():
     gsn = STRATEGIES["gsn"](steps=40, chains=5)
     net, sequence, stop = problem(gsn, 64, 30, 4)
