@@ -39,10 +39,10 @@ def score_alone(net, strategy, values, gap):
     return -whole.log_prob[0, 0], -steps.log_prob[0, : gap.stop - gap.start]
 
 
-@pytest.mark.parametrize("room", [1, 10**6], ids=["one by one", "side by side"])
+@pytest.mark.parametrize("state_bytes", [1, 10**6], ids=["one by one", "side by side"])
 @pytest.mark.parametrize("name", ["nade", "onegram"])
-def test_every_gap_counts_once_as_if_it_were_alone(name, room, monkeypatch):
-    monkeypatch.setitem(evaluate.ROOM, "cpu", Room(gaps=4, state_bytes=room))
+def test_every_gap_counts_once_as_if_it_were_alone(name, state_bytes, monkeypatch):
+    monkeypatch.setattr(evaluate, "room", lambda: Room(gaps=4, state_bytes=state_bytes))
     strategy = STRATEGIES[name]()
     net = make_net(strategy.net, "bernoulli", cell="gru")
     pieces = [random_values(net.frame, length, length) for length in (9, 4, 13, 12)]
