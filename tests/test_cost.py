@@ -208,3 +208,18 @@ def test_a_hundred_lengths_share_their_compilations(compilations):
     for length in lengths:
         fill(length, draw.integers(1, 7, draw.integers(1, 4)).tolist())
     assert len(compilations) < first + 80
+
+
+def test_one_program_serves_any_number_of_gibbs_steps(compilations):
+    counts = [jnp.asarray(m) for m in (4, 40)]
+    gsn = STRATEGIES["gsn"]
+    net, sequence, stop = problem(gsn(), 64, 30, 4)
+    window = around_missing(net, sequence, stop)
+    fills = window.values[:, None]
+    few = gsn(steps=counts[0], chains=3).log_prob(KEY, net, window, fills)
+    first = len(compilations)
+    many = gsn(steps=counts[1], chains=3).log_prob(KEY, net, window, fills)
+    assert len(compilations) == first
+    for m, found in ((4, few), (40, many)):
+        same = gsn(steps=m, chains=3).log_prob(KEY, net, window, fills)
+        assert float(found.log_prob[0, 0]) == pytest.approx(float(same.log_prob[0, 0]), rel=1e-6)

@@ -49,11 +49,12 @@ class Chains(NamedTuple):
 class Gibbs(Strategy):
     """Random start, then M steps that each resample one missing step given all the others."""
 
-    steps: int = eqx.field(static=True, default=100)  # M
+    steps: int | Int[Array, ""] = 100  # M; one compiled program serves all that come as arrays
     chains: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        whole_number("steps", self.steps, 1)
+        if not isinstance(self.steps, Array):
+            whole_number("steps", self.steps, 1)
         whole_number("chains", self.chains, 1)
 
     @abstractmethod
