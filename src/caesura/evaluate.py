@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
@@ -48,7 +51,93 @@ def spread(gaps: list[list[Gap]], limit: int) -> list[list[Gap]]:
     ]
 
 
-def evaluate(
+@dataclass(frozen=True)
+class GapScores:
+    """The mean NLL of whole gaps in nats, with the error of that mean."""
+
+    nll: float
+    standard_error: float
+    gaps: int
+    left_out: int  # gaps with a value that the model does not know, which has no probability
+
+
+@dataclass(frozen=True, eq=False)
+class PositionScores:
+    """The mean NLL of each step of a gap by itself."""
+
+    nll: Float[np.ndarray, " g"]
+    standard_error: Float[np.ndarray, " g"]
+    gaps: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class StepScores:
+    """The mean NLL of a step given all the context that its net has for it."""
+
+    nll: float
+    standard_error: float
+    steps: int
+
+
+def evaluate(net: Net, strategy: Strategy, sequences: Any, **settings: Any) -> Evaluation:
+    """Score every gap of complete sequences by the paper's protocol, `batch` of them at a time.
+
+    The states around all gaps of a sequence come from one pass over it. Gaps that hold a value
+    outside what the model knows are left out. `limit` takes that many of the others, evenly spread.
+    """
+    joint, single, left_out = _score(net, strategy, sequences, **settings)
+    nll, error = _mean(joint)
+    by_position = single.mean(axis=0)
+    return Evaluation(float(nll), float(error), len(joint), by_position, left_out)
+
+
+def score_gaps(net: Net, strategy: Strategy, sequences: Any, **settings: Any) -> GapScores:
+    """The NLL of whole gaps, as `evaluate` makes them."""
+    joint, _, left_out = _score(net, strategy, sequences, **settings)
+    nll, error = _mean(joint)
+    return GapScores(float(nll), float(error), len(joint), left_out)
+
+
+def score_positions(
+    net: Net, strategy: Strategy, sequences: Any, **settings: Any
+) -> PositionScores:
+    """The NLL of each step of a gap by itself, in gaps as `evaluate` makes them."""
+    _, single, left_out = _score(net, strategy, sequences, **settings)
+    return PositionScores(*_mean(single), len(single), left_out)
+
+
+def score_steps(
+    net: Net, sequences: Iterable[Shaped[np.ndarray, "_ D"]], *, limit: int | None = None
+) -> StepScores:
+    """The NLL of every step that the model knows, or of those of the first sequences."""
+    scores: list[Float[np.ndarray, " T"]] = []
+    for values in sequences:
+        known = (values != UNKNOWN).all(axis=1)
+        length = bucket(len(values))
+        padded = np.pad(values, [(0, length - len(values)), (0, 0)])
+        nll = np.asarray(_step_nll(net, jnp.asarray(padded), np.arange(length) < len(values)))
+        scores.append(nll[: len(values)][known])
+        if limit is not None and sum(map(len, scores)) >= limit:
+            break
+    nll = np.concatenate(scores)[:limit]
+    mean, error = _mean(nll)
+    return StepScores(float(mean), float(error), len(nll))
+
+
+@eqx.filter_jit
+def _step_nll(net: Net, values: Any, valid: Any) -> Any:
+    nothing = jnp.zeros(values.shape, bool)
+    contexts = net.contexts(net.states(net.inputs(values, nothing), valid))
+    return -jax.vmap(net.head.log_prob)(contexts, values, ~nothing)
+
+
+def _mean(nll: Float[np.ndarray, "n *g"]) -> tuple[Any, Any]:
+    error = nll.std(axis=0, ddof=1) / len(nll) ** 0.5 if len(nll) > 1 else nll[0] * np.nan
+    return nll.mean(axis=0), error
+
+
+def _score(
     net: Net,
     strategy: Strategy,
     sequences: Iterable[Shaped[np.ndarray, "_ D"]],
@@ -59,12 +148,8 @@ def evaluate(
     batch: int = 64,
     seed: int = 0,
     report: Callable[[int, int], None] = lambda done, gaps: None,
-) -> Evaluation:
-    """Score every gap of complete sequences by the paper's protocol, `batch` of them at a time.
-
-    The states around all gaps of a sequence come from one pass over it. Gaps that hold a value
-    outside what the model knows are left out. `limit` takes that many of the others, evenly spread.
-    """
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n g"], int]:
+    """The NLL of each gap, that of each of its steps, and how many gaps were left out."""
     whole_number("gap", gap, 1)
     whole_number("margin", margin, 0)
     whole_number("batch", batch, 1)
@@ -107,7 +192,4 @@ def evaluate(
         raise CaesuraError(
             f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
         )
-    nll = -np.concatenate(joint)
-    error = float(nll.std(ddof=1) / len(nll) ** 0.5) if len(nll) > 1 else float("nan")
-    by_position = -np.concatenate(single).mean(axis=0)
-    return Evaluation(float(nll.mean()), error, len(nll), by_position, left_out)
+    return -np.concatenate(joint), -np.concatenate(single), left_out
