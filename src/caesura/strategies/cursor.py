@@ -189,10 +189,10 @@ def random_order(
 ) -> Order:
     """The missing steps of each stretch, gap by gap and in random order inside a gap.
 
-    With one gap, as in the paper, that is any of the g! orders. With several (DEVIATION: the paper
-    has one), taking them one after another keeps the ways short, and lets `nade` be scored exactly
-    whatever their number.
+    With one gap, as in the paper, that is any of the g! orders. With several, taking them one after
+    another keeps the ways short, and lets `nade` be scored exactly whatever their number.
     """
+    # DEVIATION: the paper has one gap; several are filled one after another.
     missing = window.missing_steps
     gap = jnp.cumsum(window.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
     place = gap + jax.random.uniform(key, missing.shape)
