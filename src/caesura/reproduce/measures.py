@@ -147,7 +147,7 @@ def _steps(limit: int | None, filler: Filler, data: Sequences, report: Report) -
 
 def _excerpts(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> list[Measured]:
     drawn = draw_excerpts(filler, gaps.strategy, data, gaps.limit or 0, gaps.gap, gaps.seed)
-    return [Measured(x, None, None, 1, excerpt) for x, excerpt in enumerate(drawn, 1)]
+    return [Measured(x, None, None, len(drawn), excerpt) for x, excerpt in enumerate(drawn, 1)]
 
 
 def _gaps(plan: Plan, item: str, training: Training, name: str) -> Gaps:

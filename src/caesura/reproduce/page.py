@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from datetime import timedelta
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -42,10 +43,10 @@ def render(results: list[Result], pictures: Collection[str]) -> str:
         table2=_numbers("table2", results),
         table3="\n\n".join(_excerpts(results, source) for source in paper.SOURCES),
         figure2="\n\n".join(
-            f"With {title}:\n\n{_picture(f'figure2-{source}', pictures)}"
+            _picture(f"figure2-{source}", f"Figure 2 with {title}", pictures)
             for source, title in paper.SOURCES.items()
         ),
-        figure3=_picture("figure3", pictures),
+        figure3=_picture("figure3", "Figure 3", pictures),
         worse=_worse(results),
         onegram=_onegram(results),
         shortened=_shortened(results),
@@ -92,7 +93,8 @@ def _numbers(item: str, results: list[Result]) -> str:
 
 
 def _ours(result: Result) -> Number:
-    mark = " †" if result.planned_updates < result.recipe_updates else ""
+    shortened = result.planned_updates < result.recipe_updates and result.strategy != "onegram"
+    mark = " †" if shortened else ""
     return Number(_value(result), _nats(result) + mark)
 
 
@@ -126,8 +128,9 @@ def _excerpt(result: Result, inside: str) -> str:
     return f"{_literal(result.before)}<ins>{gap}</ins>{_literal(result.after)}"
 
 
-def _picture(name: str, pictures: Collection[str]) -> str:
-    return f"![{name}]({PICTURES}/{name}.png)" if name in pictures else NONE
+def _picture(name: str, title: str, pictures: Collection[str]) -> str:
+    shown = f"![{title}]({PICTURES}/{name}.png)" if name in pictures else NONE
+    return f"{title}:\n\n{shown}"
 
 
 class Comparison(NamedTuple):
@@ -154,17 +157,17 @@ def _comparisons(results: list[Result], source: str) -> list[Comparison]:
 
 
 def _summary(results: list[Result]) -> str:
-    sentences = []
+    counts = []
     for source, title in paper.SOURCES.items():
         music = [c for c in _comparisons(results, source) if c.dataset != "wiki96"]
         better = sum(_value(c.ours) < c.theirs for c in music)
         if music:
-            sentences.append(f"with {title}, {better} of {len(music)}")
-    if not sentences:
+            counts.append(f"in {better} of {len(music)} places with {title}")
+    if not counts:
         return "Nothing that could be compared with the paper is measured yet."
     return (
-        "On the four music sets, so many of our numbers in Tables 1 and 2 are better than the "
-        f"paper's (the one-gram apart): {'; '.join(sentences)}."
+        "On the four music sets, our numbers in Tables 1 and 2, the one-gram apart, are better "
+        f"than the paper's {' and '.join(counts)}."
     )
 
 
@@ -178,9 +181,10 @@ def _worse(results: list[Result]) -> str:
     for (item, title, dataset), same in found.items():
         best = min(same, key=lambda c: _value(c.ours))
         if _value(best.ours) > best.theirs:
+            where = " on another text" if dataset == "wiki96" else ""
             lines.append(
-                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {_nats(best.ours)} by "
-                f"`{best.ours.recipe}`, the paper {_as_printed(best.theirs)}"
+                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {_ours(best.ours).text} by "
+                f"`{best.ours.recipe}`, the paper {_as_printed(best.theirs)}{where}"
             )
     return "\n".join(lines) or "Nowhere that was measured."
 
@@ -263,8 +267,8 @@ def _cost(results: list[Result]) -> str:
     measured = sum(r.seconds for r in results if r.item != MODELS)
     where = " and ".join(sorted({r.hardware for r in results}))
     return (
-        f"On {where}: {trained / 3600:.1f} hours of training and {measured / 3600:.1f} hours of "
-        f"measuring, for {len(results)} results."
+        f"On {where}: {_clock(trained)} of training and {_clock(measured)} of measuring (hours, "
+        f"minutes, seconds), for {len(results)} results."
     )
 
 
@@ -291,6 +295,10 @@ def _nats(result: Result) -> str:
 def _as_printed(value: float) -> str:
     """A number of the paper with as many digits as there."""
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _title(item: str) -> str:

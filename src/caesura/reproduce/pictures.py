@@ -63,22 +63,24 @@ def _points(
 
 def _figure2(curves: dict[str, dict[str, Curve]]) -> "Figure":
     figure, panels = make_panels(LEGEND + WIDTH * len(curves), HEIGHT, len(curves))
-    names = [
-        row.title for row in paper.TABLE1 if any(row.title in some for some in curves.values())
-    ]
     for axes, (title, some) in zip(panels, curves.items(), strict=True):
-        draw_positions(axes, _all(names, some))
+        draw_positions(axes, _all([row.title for row in paper.TABLE1[:-1]], some))
         axes.set_title(title, fontsize=10)
     _legend(figure, panels)
     return figure
 
 
 def _figure3(curves: dict[str, dict[str, Curve]]) -> "Figure":
+    from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
+
     figure, panels = make_panels(LEGEND + WIDTH * len(curves), HEIGHT, len(curves))
     for axes, (source, some) in zip(panels, curves.items(), strict=True):
         axes.axhline(0.0, color="0.5", linewidth=0.8)
         draw_curves(axes, _all(list(paper.DATASETS.values()), some))
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("Gibbs steps")
         axes.set_ylabel("GSN − NADE (nats a gap)")
         axes.set_title(paper.SOURCES[source], fontsize=10)
@@ -87,11 +89,14 @@ def _figure3(curves: dict[str, dict[str, Curve]]) -> "Figure":
 
 
 def _all(names: list[str], curves: dict[str, Curve]) -> dict[str, Curve]:
-    """A curve for every name, some of them empty: a name has one colour in all panels."""
+    """A curve for every name, some of them empty: a name has one colour in all pictures."""
     empty = Curve(np.zeros(0), np.zeros(0))
     return {name: curves.get(name, empty) for name in names}
 
 
 def _legend(figure: "Figure", panels: list[Any]) -> None:
-    """One for all panels, since they have the same curves."""
-    figure.legend(*panels[0].get_legend_handles_labels(), frameon=False, loc="outside right upper")
+    """One for all panels, of the curves that at least one of them has."""
+    alike = zip(*(axes.lines for axes in panels), strict=True)
+    drawn = {line.get_label(): line for same in alike for line in same if len(line.get_xdata())}
+    named = {name: line for name, line in drawn.items() if not name.startswith("_")}
+    figure.legend(named.values(), named.keys(), frameon=False, loc="outside right upper")
