@@ -351,6 +351,7 @@ def mistake(*words):
         (lambda text: "", "its columns are not item, dataset"),
         (lambda text: text + "table1,wiki96\n", "does not fit its columns"),
         (lambda text: text.replace(",3,", ",three,"), "does not fit its columns"),
+        (lambda text: text.replace("wiki96", "sotu"), "is of nothing that the paper has"),
         (lambda text: text + text.splitlines()[1] + "\n", "is there twice"),
         (lambda text: text + '"', "is not a table of results: unexpected end of data"),
     ],
@@ -369,7 +370,7 @@ def test_a_foreign_or_damaged_table_gets_one_sentence(copy, change, sentence):
     [
         ("seed = 3", "seed = -3", "'seed' must be at least 0"),
         ("gap = 3", "gaps = 3", "There is no field of a plan called 'gaps'"),
-        ("margin = 4", "", "is not in the form of one: 'margin'"),
+        ("margin = 4", "", "says nothing of 'margin'"),
         ("margin = 4", "margin =", "is not proper TOML"),
         ("chains = 3", "chians = 3", "is not in the form of one"),
         ("hidden = 4", "hiden = 4", "did you mean 'hidden'?"),

@@ -1,6 +1,5 @@
 """The page of results, and its pictures: made from the table of results and nothing else."""
 
-import math
 from collections.abc import Collection
 from datetime import timedelta
 from importlib import resources
@@ -12,13 +11,13 @@ from caesura.errors import CaesuraError
 from caesura.files import make_folder, write_text
 from caesura.plot import save_picture
 from caesura.reproduce import paper
+from caesura.reproduce.markdown import NONE, table
 from caesura.reproduce.pictures import draw_pictures
 from caesura.reproduce.results import MODELS, NAME, Result, Results
+from caesura.reproduce.tables import as_printed, compare, excerpts, find, with_error
 
 PAGE = "reproduce.md"
 PICTURES = "pictures"
-NONE = "–"
-MARKUP = frozenset("\\`*_{}[]<>&#|$~!")
 
 
 def write_pages(folder: Path) -> Path:
@@ -39,9 +38,9 @@ def render(results: list[Result], pictures: Collection[str]) -> str:
     text = (resources.files("caesura.reproduce") / "page.md").read_text("utf-8")
     return Template(text).substitute(
         summary=_summary(results),
-        table1=_numbers("table1", results),
-        table2=_numbers("table2", results),
-        table3="\n\n".join(_excerpts(results, source) for source in paper.SOURCES),
+        table1=compare(results, "table1"),
+        table2=compare(results, "table2"),
+        table3="\n\n".join(excerpts(results, source) for source in paper.SOURCES),
         figure2="\n\n".join(
             _picture(f"figure2-{source}", f"Figure 2 with {title}", pictures)
             for source, title in paper.SOURCES.items()
@@ -54,78 +53,6 @@ def render(results: list[Result], pictures: Collection[str]) -> str:
         trainings=_trainings(results),
         settings=_settings(results),
     )
-
-
-class Number(NamedTuple):
-    """A value in a table, and how it is printed."""
-
-    value: float
-    text: str
-
-
-def _numbers(item: str, results: list[Result]) -> str:
-    """A table of the paper, and ours in the lines below each of its rows."""
-    lines: dict[tuple[str, str], list[Number | None]] = {}
-    for row in paper.TABLES[item]:
-        lines[row.title, "paper"] = [
-            None if v is None else Number(v, _as_printed(v)) for v in row.values
-        ]
-        for source in row.recipes:
-            found = [_find(results, item, row, source, name) for name in paper.DATASETS]
-            lines[row.title, f"ours, {paper.SOURCES[source]}"] = [
-                None if r is None else _ours(r) for r in found
-            ]
-    best: dict[tuple[str, int], float] = {}
-    for (_, whose), line in lines.items():
-        for column, number in enumerate(line):
-            if number:
-                so_far = best.get((whose, column), math.inf)
-                best[whose, column] = min(so_far, number.value)
-    rows, last = [], ""
-    for (title, whose), line in lines.items():
-        texts = [
-            NONE if not n else f"**{n.text}**" if n.value == best[whose, c] else n.text
-            for c, n in enumerate(line)
-        ]
-        rows.append(["" if title == last else title, whose, *texts])
-        last = title
-    return _markdown(["", "", *paper.DATASETS.values()], rows, left=2)
-
-
-def _ours(result: Result) -> Number:
-    shortened = result.planned_updates < result.recipe_updates and result.strategy != "onegram"
-    mark = " †" if shortened else ""
-    return Number(_value(result), _nats(result) + mark)
-
-
-def _find(
-    results: list[Result], item: str, row: paper.Row, source: str, dataset: str
-) -> Result | None:
-    place = (item, dataset, row.strategy, row.recipes.get(source))
-    same = (r for r in results if (r.item, r.dataset, r.strategy, r.recipe) == place)
-    return next(same, None)
-
-
-def _excerpts(results: list[Result], source: str) -> str:
-    """The truth, and beside it what NADE and GSN drew."""
-    drawn: dict[int, dict[str, Result]] = {}
-    for row in paper.TABLE1:
-        if row.title not in ("NADE", "GSN"):
-            continue
-        for r in results:
-            if (r.item, r.strategy, r.recipe) == ("table3", row.strategy, row.recipes[source]):
-                drawn.setdefault(r.x or 0, {})[row.title] = r
-    rows = []
-    for _, of in sorted(drawn.items()):
-        any_of = next(iter(of.values()))
-        fills = [_excerpt(of[t], of[t].filled) if t in of else NONE for t in ("NADE", "GSN")]
-        rows.append([_excerpt(any_of, any_of.truth), *fills])
-    return f"With {paper.SOURCES[source]}:\n\n{_markdown(['truth', 'NADE', 'GSN'], rows, left=3)}"
-
-
-def _excerpt(result: Result, inside: str) -> str:
-    gap = _literal(inside).replace(" ", "&nbsp;")
-    return f"{_literal(result.before)}<ins>{gap}</ins>{_literal(result.after)}"
 
 
 def _picture(name: str, title: str, pictures: Collection[str]) -> str:
@@ -150,9 +77,9 @@ def _comparisons(results: list[Result], source: str) -> list[Comparison]:
         for item, table in paper.TABLES.items()
         for row in table
         for dataset, theirs in zip(paper.DATASETS, row.values, strict=True)
-        if row.strategy != "onegram"
+        if row is not paper.ONEGRAM
         and theirs is not None
-        and (ours := _find(results, item, row, source, dataset)) is not None
+        and (ours := find(results, item, row, source, dataset)) is not None
     ]
 
 
@@ -160,7 +87,7 @@ def _summary(results: list[Result]) -> str:
     counts = []
     for source, title in paper.SOURCES.items():
         music = [c for c in _comparisons(results, source) if c.dataset != "wiki96"]
-        better = sum(_value(c.ours) < c.theirs for c in music)
+        better = sum(c.ours.nats < c.theirs for c in music)
         if music:
             counts.append(f"in {better} of {len(music)} places with {title}")
     if not counts:
@@ -179,25 +106,24 @@ def _worse(results: list[Result]) -> str:
             found.setdefault((c.item, c.row.title, c.dataset), []).append(c)
     lines = []
     for (item, title, dataset), same in found.items():
-        best = min(same, key=lambda c: _value(c.ours))
-        if _value(best.ours) > best.theirs:
+        best = min(same, key=lambda c: c.ours.nats)
+        if best.ours.nats > best.theirs:
             where = " on another text" if dataset == "wiki96" else ""
             lines.append(
-                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {_ours(best.ours).text} by "
-                f"`{best.ours.recipe}`, the paper {_as_printed(best.theirs)}{where}"
+                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {with_error(best.ours)} by "
+                f"`{best.ours.recipe}`, the paper {as_printed(best.theirs)}{where}"
             )
     return "\n".join(lines) or "Nowhere that was measured."
 
 
 def _onegram(results: list[Result]) -> str:
-    row = next(row for row in paper.TABLE1 if row.strategy == "onegram")
     rows = []
-    for (name, title), theirs in zip(paper.DATASETS.items(), row.values, strict=True):
-        found = [_find(results, "table1", row, source, name) for source in row.recipes]
+    for (name, title), theirs in zip(paper.DATASETS.items(), paper.ONEGRAM.values, strict=True):
+        found = [find(results, "table1", paper.ONEGRAM, source, name) for source in paper.SOURCES]
         ours = next((r for r in found if r), None)
-        factor = f"{theirs / _value(ours):.2f}" if ours and theirs else NONE
-        rows.append([title, _as_printed(theirs or 0.0), _nats(ours) if ours else NONE, factor])
-    return _markdown(["", "paper", "ours", "factor"], rows)
+        factor = f"{theirs / ours.nats:.2f}" if ours and theirs else NONE
+        rows.append([title, as_printed(theirs or 0.0), with_error(ours) if ours else NONE, factor])
+    return table(["", "paper", "ours", "factor"], rows)
 
 
 def _shortened(results: list[Result]) -> str:
@@ -210,7 +136,7 @@ def _shortened(results: list[Result]) -> str:
     for row in paper.TABLE1:
         for source in row.recipes:
             for name in paper.DATASETS:
-                r = _find(results, "table1", row, source, name)
+                r = find(results, "table1", row, source, name)
                 wanted = paper.gaps(name, row.strategy)
                 if r and "limit=" in r.settings and (wanted is None or (r.gaps or 0) < wanted):
                     lines.append(
@@ -227,7 +153,7 @@ def _trainings(results: list[Result]) -> str:
             f"`{r.recipe}`",
             r.settings,
             f"{r.updates} of {r.planned_updates}",
-            f"{_value(r):.4f}",
+            f"{r.nats:.4f}",
             f"{r.seconds:.0f}",
             r.hardware,
             str(r.seed),
@@ -237,7 +163,7 @@ def _trainings(results: list[Result]) -> str:
         if r.item == MODELS
     ]
     header = ["set", "recipe", "fields", "updates", "validation NLL", "seconds", "hardware"]
-    return _markdown([*header, "seed", "fingerprint"], rows, left=3)
+    return table([*header, "seed", "fingerprint"], rows, left=3)
 
 
 def _settings(results: list[Result]) -> str:
@@ -257,7 +183,7 @@ def _settings(results: list[Result]) -> str:
         ]
         for (item, strategy, settings), sets in alike.items()
     ]
-    return _markdown(["for", "strategy", "settings", "gaps"], rows, left=4)
+    return table(["for", "strategy", "settings", "gaps"], rows, left=4)
 
 
 def _cost(results: list[Result]) -> str:
@@ -272,40 +198,9 @@ def _cost(results: list[Result]) -> str:
     )
 
 
-def _markdown(header: list[str], rows: list[list[str]], left: int = 1) -> str:
-    """A table whose first `left` columns hold words and the others numbers."""
-    if not rows:
-        return NONE
-    ruler = ["---" if column < left else "---:" for column in range(len(header))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ruler, *rows))
-
-
-def _value(result: Result) -> float:
-    return math.nan if result.value is None else result.value
-
-
-def _nats(result: Result) -> str:
-    """The value and its error, with a digit more where it is small."""
-    digits = 2 if _value(result) >= 10 else 3
-    error = result.standard_error
-    known = error is not None and math.isfinite(error)
-    return f"{_value(result):.{digits}f}" + (f" ± {error:.{digits}f}" if known else "")
-
-
-def _as_printed(value: float) -> str:
-    """A number of the paper with as many digits as there."""
-    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
-
-
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
 def _title(item: str) -> str:
     return f"{item[:-1].title()} {item[-1]}"
-
-
-def _literal(text: str) -> str:
-    """A text as it is, in a cell of a table."""
-    plain = "".join(f"&#{ord(c)};" if c in MARKUP else c for c in text)
-    return plain.replace("\n", "↵")

@@ -38,11 +38,10 @@ def positions(results: list[Result], source: str) -> dict[str, dict[str, Curve]]
 
 def gibbs_differences(results: list[Result], source: str) -> dict[str, Curve]:
     """Figure 3: for each data set, GSN minus NADE over the number of Gibbs steps."""
-    rows = {row.title: row for row in paper.TABLE1}
     curves = {}
     for name, title in paper.DATASETS.items():
-        gsn = _points(results, "figure3", name, rows["GSN"], source)
-        nade = _points(results, "figure3", name, rows["NADE"], source)
+        gsn = _points(results, "figure3", name, paper.GSN, source)
+        nade = _points(results, "figure3", name, paper.NADE, source)
         if gsn and nade:
             steps, nll, _ = np.array(gsn).T
             curves[title] = Curve(steps, nll - nade[0][1])
@@ -55,7 +54,7 @@ def _points(
     """(x, value, standard error) from left to right."""
     place = (item, dataset, row.strategy, row.recipes.get(source))
     return sorted(
-        (r.x or 0, r.value or 0.0, r.standard_error or 0.0)
+        (r.x or 0, r.nats, r.standard_error or 0.0)
         for r in results
         if (r.item, r.dataset, r.strategy, r.recipe) == place
     )

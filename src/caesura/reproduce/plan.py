@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Plan:
         known = {training.recipe: training.recipe for training in self.trainings}
         names = {lookup(known, name, "recipe in the plan") for name in recipes} or set(known)
         chosen = (t for t in self.trainings if t.dataset in sets and t.recipe in names)
-        return Plan(**vars(self) | {"trainings": tuple(chosen)})
+        return replace(self, trainings=tuple(chosen))
 
 
 def read_plan(path: Path | None = None) -> Plan:
@@ -81,7 +81,9 @@ def read_plan(path: Path | None = None) -> Plan:
         raise CaesuraError(f"The plan '{place}' is not proper TOML: {error}.") from error
     try:
         return _plan(table)
-    except (KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise CaesuraError(f"The plan '{place}' says nothing of {error}.") from error
+    except (TypeError, AttributeError) as error:
         raise CaesuraError(f"The plan '{place}' is not in the form of one: {error}.") from error
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from caesura.errors import CaesuraError
 from caesura.files import write_text
+from caesura.reproduce import paper
 
 NAME = "reproduce.csv"
 MODELS = "models"  # the item of a training's own row, whose value is the validation NLL
@@ -52,6 +53,12 @@ class Result:
     truth: str = ""
     filled: str = ""
     after: str = ""
+
+    @property
+    def nats(self) -> float:
+        """The value, which only an excerpt lacks."""
+        assert self.value is not None
+        return self.value
 
     @property
     def identity(self) -> Identity:
@@ -122,6 +129,12 @@ def _read(path: Path) -> list[Result]:
             row = Result(*(_parse(*pair) for pair in zip(COLUMNS, line, strict=True)))
         except ValueError as error:
             raise CaesuraError(f"{foreign}: row {number} does not fit its columns.") from error
+        if (
+            row.item not in (MODELS, *paper.ITEMS)
+            or row.dataset not in paper.DATASETS
+            or (row.value is None) != (row.item == "table3")
+        ):
+            raise CaesuraError(f"{foreign}: row {number} is of nothing that the paper has.")
         if (*_place(row), row.x) in rows:
             raise CaesuraError(f"{foreign}: row {number} is there twice.")
         rows[*_place(row), row.x] = row

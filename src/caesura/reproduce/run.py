@@ -1,5 +1,6 @@
 """The work: every net of the plan in turn, with all that is measured with it."""
 
+import math
 import os
 import platform
 import time
@@ -11,7 +12,6 @@ from typing import Any
 import jax
 
 from caesura.datasets.folder import Folder
-from caesura.errors import CaesuraError
 from caesura.files import make_folder
 from caesura.filler import Filler
 from caesura.reproduce.measures import Measured, Sequences, Task, tasks_of, words
@@ -46,7 +46,7 @@ def reproduce(
         about = _About(training, plan.seed, name)
         tasks = [t for item in items if item != MODELS for t in tasks_of(plan, item, training)]
         left = [task for task in tasks if not results.hold(about.identities(task))]
-        summary.found += sum(len(task.xs) for task in tasks if task not in left)
+        summary.found += sum(len(t.xs) for t in tasks) - sum(len(t.xs) for t in left)
         told = results.hold([about.itself])
         if not left and (MODELS not in items or (told and model_path(out, name).exists())):
             continue
@@ -84,7 +84,8 @@ class _About:
         record = _record(filler)
         # Of one that was trained in another run, the model file says no more than this.
         where = hardware() if new else filler.training["versions"]["platform"]
-        measured = Measured(None, record["validation_nll"], None, None)
+        nll = record["validation_nll"]  # null in the file where it was not finite
+        measured = Measured(None, math.nan if nll is None else nll, None, None)
         return self._result(self.itself, measured, filler, where, record["seconds"])
 
     def result(self, task: Task, measured: Measured, seconds: float, filler: Filler) -> Result:
@@ -135,10 +136,7 @@ def _measure(
 
 def read_complete(filler: Filler, items: list[Any]) -> Sequences:
     """The items of a set as the filler's nets see them."""
-    sequences = [filler.kind.read_complete(item) for item in filler.kind.items(items)]
-    if any(sequence.missing.any() for sequence in sequences):
-        raise CaesuraError("A public set has missing values, where complete data is needed.")
-    return [sequence.values for sequence in sequences]
+    return [filler.kind.read_complete(item).values for item in items]
 
 
 def hardware() -> str:
