@@ -269,10 +269,14 @@ def test_other_settings_replace_a_result_and_other_fields_train_anew(copy):
     plan.write_text(plan.read_text().replace("limits = { bayes = 5 }", "limits = { bayes = 6 }"))
     told = ask(copy, "table1", "--dataset", "wiki96", "--recipe", "rnn")
     assert (told["trained"], told["computed"], told["found"]) == (0, 1, 1)
+    assert len(rows_of(copy / "out/reproduce.csv")) == count
     plan.write_text(plan.read_text().replace("hidden = 4", "hidden = 3", 1))
     told = ask(copy, "table2", "--dataset", "piano_midi")
     assert (told["trained"], told["computed"]) == (1, 1)
-    assert len(rows_of(copy / "out/reproduce.csv")) == count
+    rows = rows_of(copy / "out/reproduce.csv")
+    piano = [row for row in rows if row["dataset"] == "piano_midi"]
+    assert [row["item"] for row in piano] == ["models", "table2"]  # and nothing of the old net
+    assert len(rows) == count - 2
 
 
 def test_a_training_without_its_row_is_not_made_again(copy):

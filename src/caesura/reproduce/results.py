@@ -86,22 +86,26 @@ class Results:
     def add(self, new: list[Result]) -> None:
         """Write down results of one place on the page.
 
-        What was measured there before with another net or other settings makes room: a page shows
-        one result at a place.
+        What was measured there before with other settings makes room, and so does everything that
+        came from another net of the same recipe on the same set: a page shows one of each.
         """
-        place, how, xs = _place(new[0]), _how(new[0]), {row.x for row in new}
-        kept = [r for r in self.rows if _place(r) != place or (_how(r) == how and r.x not in xs)]
-        self.rows = kept + new
+        first, xs = new[0], {row.x for row in new}
+
+        def stays(row: Result) -> bool:
+            if (row.dataset, row.recipe) != (first.dataset, first.recipe):
+                return True
+            if row.fingerprint != first.fingerprint:
+                return False
+            same = (row.seed, row.settings) == (first.seed, first.settings)
+            return _place(row) != _place(first) or (same and row.x not in xs)
+
+        self.rows = [row for row in self.rows if stays(row)] + new
         write_text(self.path, _text(self.rows))
 
 
 def _place(row: Result) -> tuple[str, str, str, str]:
     """Where it stands on the page; one place may have results for several x."""
     return row.item, row.dataset, row.strategy, row.recipe
-
-
-def _how(row: Result) -> tuple[int, str, str]:
-    return row.seed, row.settings, row.fingerprint
 
 
 def _text(rows: list[Result]) -> str:
