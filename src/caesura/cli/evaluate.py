@@ -1,12 +1,11 @@
 """`caesura evaluate`: how well strategies know gaps that are made in complete data."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.live_line import LiveLine
+from caesura.cli.gap_counter import GapCounter
 from caesura.cli.models import kind_of
 from caesura.cli.options import DataFolder, Json, Seed
 from caesura.cli.output import answer_json, answer_table, note
@@ -94,9 +93,9 @@ def evaluate(
     results = {}
     for method in methods:
         given = (method.net, method.strategy, sequences)
-        with _Counter(method.name) as counter:
+        with GapCounter(method.name) as counter:
             whole = score_gaps(*given, **protocol, report=counter.count)
-        with _Counter(f"{method.name} by position") as counter:
+        with GapCounter(f"{method.name} by position") as counter:
             positions = score_positions(*given, **protocol, report=counter.count)
         results[method.name] = Result(whole, positions)
     if picture is not None:
@@ -110,26 +109,6 @@ def evaluate(
         answer_json(asked | {"results": [_told(*result) for result in results.items()]})
     else:
         _show(results)
-
-
-class _Counter(LiveLine):
-    """Counts gaps: on one line in a terminal, else at each quarter of them."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-        self.quarters = 0
-
-    def __enter__(self) -> "_Counter":
-        return self
-
-    def count(self, done: int, gaps: int) -> None:
-        """What `evaluate` calls after some gaps."""
-        text = f"{self.name}: {done}/{gaps} gaps"
-        self.show(text)
-        if 4 * done // gaps > self.quarters and not sys.stderr.isatty():
-            self.quarters = 4 * done // gaps
-            note(text)
 
 
 def _told(name: str, result: Result) -> dict[str, Any]:

@@ -192,10 +192,10 @@ def random_order(
     Each of the `copies` of a window has an order of its own. Windows alike share theirs, so that
     their lanes need not wait for each other.
 
-    With one gap, as in the paper, that is any of the g! orders. With several (DEVIATION: the paper
-    has one), taking them one after another keeps the ways short, and lets `nade` be scored exactly
-    whatever their number.
+    With one gap, as in the paper, that is any of the g! orders. With several, taking them one after
+    another keeps the ways short, and lets `nade` be scored exactly whatever their number.
     """
+    # DEVIATION: the paper has one gap; several are filled one after another.
     missing = lanes.missing_steps
     gap = jnp.cumsum(lanes.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
     each_copy = jax.random.uniform(key, (copies, missing.shape[1]))
