@@ -254,14 +254,13 @@ def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[l
 
 
 def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
-    """Which sequences are passed over side by side: of one bucket, as many as there is room for."""
+    """Which sequences are passed over side by side: as many of like length as there is room for."""
     states = jax.tree.leaves((net.forward.initial(), net.backward.initial()))
     bytes_a_step = 4 * max(1, sum(h.size for h in states))
     most = room().state_bytes // bytes_a_step
     group: list[int] = []
     for i in np.argsort([len(sequence) for sequence in complete], kind="stable").tolist():
-        length = bucket(len(complete[i]))
-        if group and (bucket(len(complete[group[0]])) < length or (len(group) + 1) * length > most):
+        if group and (len(group) + 1) * bucket(len(complete[i])) > most:
             yield group
             group = []
         group.append(i)
@@ -272,10 +271,9 @@ def _batches(
     net: Net, sequences: list[Sequence], places: list[Place]
 ) -> Iterator[tuple[Window, int]]:
     """The windows in batches; repetitions fill up the last, so real ones are counted beside."""
-    most = room().gaps
-    size = next(size for size in SIZES if size >= min(len(places), most))
-    batches = bucket(-(-len(places) // size))
-    padded = places + places[-1:] * (batches * size - len(places))
+    count = -(-len(places) // room().gaps)
+    size = next(size for size in SIZES if size * count >= len(places))
+    padded = places + places[-1:] * (bucket(count) * size - len(places))
     windows = around_gaps(net, sequences, padded)
     for first in range(0, len(places), size):
         yield windows.rows(first, size), min(size, len(places) - first)

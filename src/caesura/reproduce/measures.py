@@ -5,6 +5,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Shaped
 
@@ -42,6 +43,7 @@ class Gaps(NamedTuple):
     """The gaps that a strategy is measured on."""
 
     strategy: Strategy
+    stretch: int | None  # the length of the parts in which sequences are cut
     gap: int
     margin: int
     limit: int | None
@@ -50,22 +52,31 @@ class Gaps(NamedTuple):
     @property
     def settings(self) -> dict[str, Any]:
         """All that a score depends on besides the seed."""
-        places = {"gap": self.gap, "margin": self.margin, "limit": self.limit}
-        return places | options_of(self.strategy)
+        known = ("stretch", "gap", "margin", "limit")
+        return {name: getattr(self, name) for name in known} | options_of(self.strategy)
 
     def score(
         self, score: Callable[..., Any], filler: Filler, data: Sequences, report: Report
     ) -> Any:
         """What one of the functions of `evaluate` says of them."""
         method = filler.method(self.strategy)
-        chosen = {k: v for k, v in self._asdict().items() if k != "strategy"}
-        return score(method.net, method.strategy, data, **chosen, report=report)
+        known = ("gap", "margin", "limit", "seed")
+        chosen = {name: getattr(self, name) for name in known}
+        parts = cut(data, self.stretch)
+        return score(method.net, method.strategy, parts, **chosen, report=report)
 
 
 def tasks_of(plan: Plan, item: str, training: Training) -> Iterator[Task]:
     """What the net of a training is asked for a table or a figure."""
     if item in training.items and training.dataset in plan.items[item].datasets:
         yield from MAKERS[item](plan, training)
+
+
+def cut(sequences: Sequences, stretch: int | None) -> Sequences:
+    """The sequences in parts of that length: a net passes over many short ones side by side."""
+    if stretch is None:
+        return sequences
+    return [s[t : t + stretch] for s in sequences for t in range(0, len(s), stretch)]
 
 
 def options_of(strategy: Strategy) -> dict[str, Any]:
@@ -87,7 +98,9 @@ def _table1(plan: Plan, training: Training) -> Iterator[Task]:
 def _table2(plan: Plan, training: Training) -> Iterator[Task]:
     """Single steps, each given all that its net may see: nothing is filled."""
     limit = plan.items["table2"].limit(training.dataset, "")
-    yield Task("table2", "", (None,), words({"limit": limit}), partial(_steps, limit))
+    stretch = _stretch(plan, training)
+    settings = words({"stretch": stretch, "limit": limit})
+    yield Task("table2", "", (None,), settings, partial(_steps, stretch, limit))
 
 
 def _table3(plan: Plan, training: Training) -> Iterator[Task]:
@@ -113,7 +126,9 @@ def _figure3(plan: Plan, training: Training) -> Iterator[Task]:
         gaps = _gaps(plan, "figure3", training, name)
         settings = words(gaps.settings | {"steps": None})  # they are the x
         for steps in plan.items["figure3"].gibbs_steps:
-            some = gaps._replace(strategy=GSN(**options_of(gaps.strategy) | {"steps": steps}))
+            # As an array: one compiled program for all of them.
+            chosen = options_of(gaps.strategy) | {"steps": jnp.asarray(steps)}
+            some = gaps._replace(strategy=GSN(**chosen))
             yield Task("figure3", name, (steps,), settings, partial(_whole, some, steps))
 
 
@@ -139,20 +154,31 @@ def _positions(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> l
     return [Measured(x, *pair, score.gaps) for x, pair in enumerate(pairs, 1)]
 
 
-def _steps(limit: int | None, filler: Filler, data: Sequences, report: Report) -> list[Measured]:
+def _steps(
+    stretch: int | None, limit: int | None, filler: Filler, data: Sequences, report: Report
+) -> list[Measured]:
     net = next(net for name, net in filler.nets.items() if name != "onegram")
-    score = score_steps(net, data, limit=limit)
+    score = score_steps(net, cut(data, stretch), limit=limit)
     return [Measured(None, score.nll, score.standard_error, score.steps)]
 
 
 def _excerpts(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> list[Measured]:
-    drawn = draw_excerpts(filler, gaps.strategy, data, gaps.limit or 0, gaps.gap, gaps.seed)
+    texts = cut(data, gaps.stretch)
+    drawn = draw_excerpts(filler, gaps.strategy, texts, gaps.limit or 0, gaps.gap, gaps.seed)
     return [Measured(x, None, None, len(drawn), excerpt) for x, excerpt in enumerate(drawn, 1)]
 
 
 def _gaps(plan: Plan, item: str, training: Training, name: str) -> Gaps:
     limit = plan.items[item].limit(training.dataset, name)
-    return Gaps(plan.strategies[name], plan.gap, plan.margin, limit, plan.seed)
+    given = plan.cuts.get(training.dataset)
+    margin = given.margin if given else plan.margin
+    strategy, stretch = plan.strategies[name], _stretch(plan, training)
+    return Gaps(strategy, stretch, plan.gap, margin, limit, plan.seed)
+
+
+def _stretch(plan: Plan, training: Training) -> int | None:
+    given = plan.cuts.get(training.dataset)
+    return given.stretch if given else None
 
 
 def _among(training: Training, *names: str) -> list[str]:

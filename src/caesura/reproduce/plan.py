@@ -36,6 +36,14 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """How the sequences of a set are taken, where it is not whole."""
+
+    stretch: int  # steps of a part, in which sequences are cut
+    margin: int  # how far gaps stay from the ends of a part
+
+
+@dataclass(frozen=True)
 class Item:
     """What one table or figure is made of."""
 
@@ -56,6 +64,7 @@ class Plan:
     seed: int
     gap: int
     margin: int
+    cuts: dict[str, Cut]  # by data set
     strategies: dict[str, Strategy]
     items: dict[str, Item]
     trainings: tuple[Training, ...]
@@ -88,7 +97,7 @@ def read_plan(path: Path | None = None) -> Plan:
 
 
 def _plan(table: dict[str, Any]) -> Plan:
-    _only(table, ("seed", "gap", "margin", "options", "training", *paper.ITEMS), "a plan")
+    _only(table, ("seed", "gap", "margin", "cut", "options", "training", *paper.ITEMS), "a plan")
     options = table.get("options", {})
     _only(options, STRATEGIES, "the options of a plan")
     items = {name: _item(name, table[name]) for name in paper.ITEMS if name in table}
@@ -101,9 +110,17 @@ def _plan(table: dict[str, Any]) -> Plan:
         seed=whole_number("seed", table["seed"], 0, 2**32 - 1),
         gap=whole_number("gap", table["gap"], 1),
         margin=whole_number("margin", table["margin"], 0),
+        cuts={name: _cut(table["cut"][name]) for name in _sets(list(table.get("cut", {})))},
         strategies={name: make(**options.get(name, {})) for name, make in STRATEGIES.items()},
         items=items,
         trainings=tuple(trainings),
+    )
+
+
+def _cut(table: dict[str, Any]) -> Cut:
+    _only(table, ("stretch", "margin"), "a cut of a plan")
+    return Cut(
+        whole_number("stretch", table["stretch"], 1), whole_number("margin", table["margin"], 0)
     )
 
 
