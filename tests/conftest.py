@@ -4,6 +4,8 @@ import jax
 
 # Nets this small spend their time in the compiler, not in what it compiles.
 jax.config.update("jax_disable_most_optimizations", True)
+# Nor shall the commands that they call keep programs in the user's own cache.
+jax.config.update("jax_enable_compilation_cache", False)
 
 
 def pytest_terminal_summary(terminalreporter):

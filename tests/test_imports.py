@@ -11,7 +11,7 @@ ROOT = Path(caesura.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
     {"errors", "version"},
-    {"files"},
+    {"cache_folder", "files", "pretrained"},
     {"sequence"},
     {"kinds", "nets"},
     {"datasets", "plot"},

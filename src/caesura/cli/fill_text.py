@@ -15,6 +15,7 @@ from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
 from caesura.cli.spans import parse_span
 from caesura.errors import CaesuraError
+from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.fill import Fill
@@ -66,10 +67,11 @@ def text(
 
     The likeliest of the fills goes to stdout, and nothing else where that is no terminal.
     """
+    weights = find_model(model or "text")
     if output is not None:
-        check_output(output, (given, *([model] if model else [])))
+        check_output(output, (given, weights))
     spans = [parse_span(gap) for gap in gaps or []]
-    filler = load_for("text", model)
+    filler = load_for("text", weights)
     kind: Any = filler.kind
     if gap_char is not None:
         kind = replace(kind, gap_char=gap_char)
