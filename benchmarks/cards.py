@@ -10,6 +10,7 @@
 import argparse
 import json
 import platform
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -267,8 +268,9 @@ def command(name: str, info: dict[str, Any], card: Card) -> str:
     settings |= _kind_settings(info["kind"])
     words = ["caesura", "train", name, *card.sets, "-o", f"{name}.model"]
     words += ["--recipe", ",".join(record["recipe"] for record in records.values())]
-    words += [f"--set {field}={json.dumps(value)}" for field, value in settings.items()]
-    return " ".join([*words, f"--seed {info['training']['seed']}"]).replace('"', "")
+    for field, value in settings.items():
+        words += ["--set", f"{field}={value if isinstance(value, str) else json.dumps(value)}"]
+    return shlex.join([*words, "--seed", str(info["training"]["seed"])])
 
 
 def _kind_settings(kind: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caesura.cli.compiled import compile_quickly
 from caesura.cli.models import load_for
 from caesura.cli.options import Json, ModelOption, Samples, Seed, StrategyOption
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
@@ -19,6 +20,8 @@ from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.fill import Fill
+
+FEW = 8  # characters, for which compiling is nearly all of the work
 
 
 def text(
@@ -81,6 +84,9 @@ def text(
         if span.stop > len(content):
             raise CaesuraError(f"The gap {span} ends behind the text's {len(content)} characters.")
     missing = [place for span in spans for place in range(*span)] or None
+    exact = filler.method(strategy).name in ("nade", "oneway", "onegram")
+    if exact and content.count(kind.gap_char) + len(missing or []) <= FEW:
+        compile_quickly()
     fill = filler.fill(content, missing=missing, samples=samples, strategy=strategy, seed=seed)
     if not len(fill.places):
         note(f"Nothing is missing: mark what is with '{kind.gap_char}', or give it with --gap.")

@@ -222,20 +222,21 @@ def average_over_orders(net: Net, gap: OneGap) -> Float[Array, ""]:
     serve all 2^g sets.
     """
     g = len(gap.real)
-    as_token_and_filled = jnp.stack([gap.missing, jnp.zeros_like(gap.missing)])
-    inputs = jax.vmap(net.inputs, in_axes=(None, 0))(gap.values, as_token_and_filled)
+    tokens = net.inputs(gap.values, gap.missing)
+    filled = net.inputs(gap.values, jnp.zeros_like(gap.missing))
 
     def pass_step(stack: Stack, states: State, k: int, axis: int) -> State:
         """The states beyond step k, once as a token and once filled, as a new bit on `axis`."""
 
-        def through(state: State, inputs: Input) -> State:
-            new = stack.step(state, inputs)
-            return jax.tree.map(lambda n, o: jnp.where(gap.real[k], n, o), new, state)
+        def through(inputs: Input) -> State:
+            now = jax.tree.map(lambda a: a[k], inputs)
+            new = jax.vmap(stack.step, in_axes=(0, None))(states, now)
+            return jax.tree.map(lambda n, o: jnp.where(gap.real[k], n, o), new, states)
 
-        now = jax.tree.map(lambda a: a[:, k], inputs)
-        sets = jax.vmap(through, in_axes=(0, None), out_axes=0)
-        both = jax.vmap(sets, in_axes=(None, 0), out_axes=axis)(states, now)
-        return jax.tree.map(lambda h: h.reshape(-1, *h.shape[2:]), both)
+        def branch(token: Array, filled: Array) -> Array:
+            return jnp.stack([token, filled], axis).reshape(-1, *token.shape[1:])
+
+        return jax.tree.map(branch, through(tokens), through(filled))
 
     before = [jax.tree.map(lambda h: h[None], gap.left)]
     behind = [jax.tree.map(lambda h: h[None], gap.right)]
