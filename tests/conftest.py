@@ -5,6 +5,8 @@ import pytest
 
 # Nets this small spend their time in the compiler, not in what it compiles.
 jax.config.update("jax_disable_most_optimizations", True)
+# Nor shall the commands that they call keep programs in the user's own cache.
+jax.config.update("jax_enable_compilation_cache", False)
 
 # What these assert is explained when it fails, as it is in the tests themselves.
 pytest.register_assert_rewrite("command_line", "model_files", "sentences")

@@ -113,7 +113,6 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
     ("words", "sentence"),
     [
         (["text"], "Missing argument 'TEXT'"),
-        (["text", "a_"], "`caesura train text DATA -o MODEL`"),
         (["text", "a_", "--model", "nowhere"], "nowhere"),
         (["text", "a_", "--model", "text.txt"], "not in the safetensors format"),
         (["text", "a_", "--model", "music.model"], "is for music, not for text"),

@@ -11,8 +11,8 @@ ROOT = Path(caesura.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
     {"errors", "version"},
-    {"files"},
-    {"sequence"},
+    {"cache_folder", "files", "pretrained"},
+    {"calibration", "sequence"},
     {"kinds", "nets"},
     {"datasets", "plot"},
     {"strategies", "training"},

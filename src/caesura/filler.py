@@ -1,6 +1,7 @@
 """A trained model, ready to use: a kind of data, the nets, and a strategy."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from caesura.fill import Fill, LogProb, Marginals
 from caesura.kinds.base import Kind
 from caesura.modelfile import Model, read_model, write_model
 from caesura.nets.rnn import Net
+from caesura.pretrained import find_model
 from caesura.sequence import UNKNOWN, Sequence
 from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
 from caesura.strategies.base import NetName
@@ -20,9 +22,13 @@ from caesura.strategies.base import NetName
 Missing = Any  # a slice, a list of steps, or a mask over steps or values
 
 
-def make_key(seed: int) -> PRNGKeyArray:
-    """The source of all that is random in one call."""
-    return jax.random.key(whole_number("seed", seed, 0, 2**32 - 1))
+def make_key(seed: int, use: int = 0) -> PRNGKeyArray:
+    """The source of what is random in one call; another for each use.
+
+    It is that of `jax.random.key(seed + 2**32 * use)`, which would be a program to compile.
+    """
+    words = np.array([use, whole_number("seed", seed, 0, 2**32 - 1)], np.uint32)
+    return jax.random.wrap_key_data(jax.device_put(words), impl="threefry2x32")
 
 
 class Method(NamedTuple):
@@ -58,7 +64,7 @@ class Filler:
     ) -> Fill:
         """Complete the sequence `samples` times; what is observed comes back untouched."""
         samples = whole_number("samples", samples, 1)
-        key = make_key(seed)
+        key_draw, key_score, key_marginals = (make_key(seed, use) for use in range(3))
         method = self.method(strategy)
         sequence = self._check(self.kind.read(data), missing)
         if not sequence.gaps:
@@ -75,12 +81,13 @@ class Filler:
                 seed=seed,
                 values=sequence.values,
             )
-        key_draw, key_score, key_marginals = jax.random.split(key, 3)
         window = method.window(sequence)
-        drawn = method.strategy.draw(key_draw, method.net, window, samples)
-        scores = method.strategy.log_prob(key_score, method.net, window, drawn)
+        with ThreadPoolExecutor(1) as aside:  # the first call compiles, on more than one core
+            side = aside.submit(self._marginals, key_marginals, method, sequence, window)
+            drawn = method.strategy.draw(key_draw, method.net, window, samples)
+            scores = method.strategy.log_prob(key_score, method.net, window, drawn)
+            marginals = side.result()
         log_probs, errors = (np.asarray(a)[0] for a in scores)
-        marginals = self._marginals(key_marginals, method, sequence, window)
         values = _complete(sequence, np.asarray(drawn)[0])
         completed = [self.kind.write(data, sequence.missing, v) for v in values]
         best = int(np.argmax(log_probs))
@@ -177,9 +184,9 @@ class Filler:
         return Sequence(frame.check(sequence.values, mask), mask)
 
 
-def load(path: str | os.PathLike[str]) -> Filler:
-    """The filler that `Filler.save` wrote."""
-    return Filler(**read_model(path)._asdict())
+def load(model: str | os.PathLike[str]) -> Filler:
+    """A model that comes with the library, by its name ('text' or 'music'), or one from a file."""
+    return Filler(**read_model(find_model(model))._asdict())
 
 
 def _complete(

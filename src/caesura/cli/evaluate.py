@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.gap_counter import GapCounter
-from caesura.cli.models import kind_of
-from caesura.cli.options import DataFolder, Json, Seed
+from caesura.cli.models import kind_of, load_model
+from caesura.cli.options import DataFolder, Json, ModelArgument, Seed
 from caesura.cli.output import answer_json, answer_table, note
 from caesura.cli.places import check_output
 from caesura.cli.sources import load_sources, parse_sources
 from caesura.errors import CaesuraError
+from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.evaluate import GapScores, PositionScores
@@ -25,7 +26,7 @@ class Result(NamedTuple):
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: ModelArgument,
     data: Annotated[
         list[str],
         typer.Argument(
@@ -70,15 +71,16 @@ def evaluate(
     NLLs are in nats: those of whole gaps, and by position those of each step by itself.
     """
     from caesura.evaluate import Protocol, score_gaps, score_positions
-    from caesura.filler import load, make_key
+    from caesura.filler import make_key
 
     make_key(seed)
+    weights = find_model(model)
     if picture is not None:
         from caesura.plot import check_picture
 
         check_picture(picture)
-        check_output(picture, (model, *data))
-    filler = load(model)
+        check_output(picture, (weights, *data))
+    filler = load_model(weights)
     methods = [filler.method(name.strip() or None) for name in (strategy or "").split(",")]
     if len({method.name for method in methods}) < len(methods):
         raise CaesuraError(f"The strategies '{strategy}' hold one of them twice.")
@@ -105,7 +107,7 @@ def evaluate(
         save_picture(plot_positions(curves), picture)
         note(f"The picture is in '{picture}'.")
     if json:
-        asked = {"model": str(model), "data": data, "gap": gap, "margin": margin, "seed": seed}
+        asked = {"model": model, "data": data, "gap": gap, "margin": margin, "seed": seed}
         answer_json(asked | {"results": [_told(*result) for result in results.items()]})
     else:
         _show(results)

@@ -14,6 +14,7 @@ from caesura.cli.output import answer_json, answer_table, in_terminal
 from caesura.cli.places import check_output
 from caesura.cli.spans import Span, parse_span
 from caesura.errors import CaesuraError
+from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.fill import Fill
@@ -79,11 +80,12 @@ def music(
     """
     if output is None and not json:
         raise CaesuraError("Music needs a file to be written to: give it with -o.")
+    weights = find_model(model or "music")
     files = [] if output is None else _files(output, samples if every else 1)
     for file in files:
-        check_output(file, (song, *([model] if model else [])))
+        check_output(file, (song, weights))
     spans = [parse_span(gap) for gap in gaps or []]
-    filler = load_for("music", model)
+    filler = load_for("music", weights)
     sequence = filler.kind.read(song)
     if not spans and not sequence.missing.any():
         raise CaesuraError(f"Nothing is missing in '{song}': say what is, as in --gap 8:12.")

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caesura.cli.compiled import compile_quickly
 from caesura.cli.models import load_for
 from caesura.cli.options import Json, ModelOption, Samples, Seed, StrategyOption
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
 from caesura.cli.spans import parse_span
 from caesura.errors import CaesuraError
+from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.fill import Fill
+
+FEW = 8  # characters, for which compiling is nearly all of the work
 
 
 def text(
@@ -66,10 +70,11 @@ def text(
 
     The likeliest of the fills goes to stdout, and nothing else where that is no terminal.
     """
+    weights = find_model(model or "text")
     if output is not None:
-        check_output(output, (given, *([model] if model else [])))
+        check_output(output, (given, weights))
     spans = [parse_span(gap) for gap in gaps or []]
-    filler = load_for("text", model)
+    filler = load_for("text", weights)
     kind: Any = filler.kind
     if gap_char is not None:
         kind = replace(kind, gap_char=gap_char)
@@ -79,6 +84,9 @@ def text(
         if span.stop > len(content):
             raise CaesuraError(f"The gap {span} ends behind the text's {len(content)} characters.")
     missing = [place for span in spans for place in range(*span)] or None
+    exact = filler.method(strategy).name in ("nade", "oneway", "onegram")
+    if exact and content.count(kind.gap_char) + len(missing or []) <= FEW:
+        compile_quickly()
     fill = filler.fill(content, missing=missing, samples=samples, strategy=strategy, seed=seed)
     if not len(fill.places):
         note(f"Nothing is missing: mark what is with '{kind.gap_char}', or give it with --gap.")

@@ -1,19 +1,17 @@
 """`caesura info`: what a model file says of itself."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from caesura.cli.options import Json
+from caesura.cli.options import Json, ModelArgument
 from caesura.cli.output import answer_json, answer_table
+from caesura.pretrained import find_model
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 48  # characters of a curve
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: ModelArgument,
     json: Json = False,
 ) -> None:
     """Show what a model is and where it comes from, without reading its weights."""
@@ -21,14 +19,15 @@ def info(
 
     from caesura.modelfile import read_info
 
-    told = read_info(model)
+    weights = find_model(model)
+    told = read_info(weights)
     if json:
         answer_json(told)
         return
     training = told["training"]
     versions = training.get("versions", {}) | {"caesura": told["caesura"]}
     lines = {
-        "file": f"{model}, {decimal(told['bytes'])}, {' and '.join(told['dtypes'])}",
+        "file": f"{weights}, {decimal(told['bytes'])}, {' and '.join(told['dtypes'])}",
         "kind": _kind(told["kind"]),
         "strategy": f"{told['strategy']}, where no other is asked for",
         "seed": training.get("seed"),

@@ -1,6 +1,6 @@
 """The model that a command is given."""
 
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING
 
 from caesura.errors import CaesuraError
@@ -8,17 +8,22 @@ from caesura.errors import CaesuraError
 if TYPE_CHECKING:
     from caesura.filler import Filler
 
+Place = str | os.PathLike[str]
 
-def load_for(kind: str, model: Path | None) -> "Filler":
-    """The filler in a model file, if it is for this kind of data."""
+
+def load_model(model: Place) -> "Filler":
+    """The filler, in a process that keeps what it compiles."""
+    from caesura.cli.compiled import keep_compiled
+
+    keep_compiled()
     from caesura.filler import load
 
-    if model is None:
-        raise CaesuraError(
-            "A model is needed: give its file with --model, or train one with "
-            f"`caesura train {kind} DATA -o MODEL`."
-        )
-    filler = load(model)
+    return load(model)
+
+
+def load_for(kind: str, model: Place) -> "Filler":
+    """The filler in a model file, if it is for this kind of data."""
+    filler = load_model(model)
     if (found := kind_of(filler)) != kind:
         raise CaesuraError(f"The model '{model}' is for {found}, not for {kind}.")
     return filler

@@ -19,7 +19,19 @@ DataFolder = Annotated[
     ),
 ]
 ModelOption = Annotated[
-    Path | None, typer.Option("--model", metavar="MODEL", help="The model file to fill with.")
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="The model to fill with: a file, or one that comes with caesura, text or music.",
+        show_default="the one for this kind of data",
+    ),
+]
+ModelArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="A model file, or a model that comes with caesura: text or music."
+    ),
 ]
 StrategyOption = Annotated[
     str | None,

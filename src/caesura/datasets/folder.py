@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from caesura.cache_folder import cache_folder
 from caesura.datasets import rolls, texts
 from caesura.datasets.download import Progress, download
 from caesura.datasets.registry import DATASETS, Dataset, StoredFile
@@ -33,9 +34,7 @@ def data_folder(folder: Folder = None) -> Path:
     """The folder given, or that in CAESURA_DATA, or else a cache folder."""
     if chosen := folder or os.environ.get("CAESURA_DATA"):
         return Path(chosen).expanduser()
-    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification has relative paths ignored.
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "caesura"
+    return cache_folder()
 
 
 def listing(folder: Folder = None) -> list[Row]:

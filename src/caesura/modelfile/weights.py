@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -92,5 +91,6 @@ def fill_in(shapes: Mapping[NetName, Net], tensors: Tensors) -> dict[NetName, Ne
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise CaesuraError(f"The tensor '{name}' has weights that are not finite.")
-    arrays = [jnp.asarray(tensors[name], jnp.float32) for name in by_name(shapes)]
+    # NumPy widens them: for JAX, every shape would be a program to compile.
+    arrays = [jax.device_put(tensors[name].astype(np.float32)) for name in by_name(shapes)]
     return jax.tree.unflatten(jax.tree.structure(dict(shapes)), arrays)

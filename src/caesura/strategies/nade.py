@@ -74,7 +74,7 @@ class NADE(Strategy):
     def log_prob(
         self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
-        gaps = _find_gaps(np.asarray(window.missing_steps))
+        gaps = _find_gaps(np.any(np.asarray(window.missing), axis=-1))
         if max(gap.stop - gap.start for _, gap in gaps) > self.exact_up_to:
             return _sampled_log_prob(key, net, window, fills, self.orders)
         return _exact_log_prob(net, window, fills, gaps)
@@ -145,10 +145,9 @@ def _exact_log_prob(
         for first in range(0, len(places), batch):
             some = np.array(places[first : first + batch])
             padded = np.pad(some, [(0, batch - len(some)), (0, 0)], mode="edge")
-            cut = _cut_gaps(window, fills, states, jnp.asarray(padded), g)
-            scores = np.asarray(_average_all(net, cut))[: len(some)]
+            scores = np.asarray(_average_all(net, window, fills, states, padded, g))[: len(some)]
             np.add.at(total, (some[:, 0], some[:, 1]), scores)
-    return exactly(jnp.asarray(total))
+    return Estimate(*jax.device_put((total, np.zeros_like(total))))
 
 
 MOST_SETS = 1 << 16  # how many sets of filled steps are held in memory at a time
@@ -190,14 +189,15 @@ def _around_gaps(net: Net, window: Window, fills: Shaped[Array, "B S W D"]) -> S
 
 
 @eqx.filter_jit
-def _cut_gaps(
+def _average_all(
+    net: Net,
     window: Window,
     fills: Shaped[Array, "B S W D"],
     states: States,
-    places: Int[Array, "n 4"],
+    places: Int[Array | np.ndarray, "n 4"],
     g: int,
-) -> OneGap:
-    """The gaps of some windows in some of their fills: (window, fill, start, stop)."""
+) -> Float[Array, " n"]:
+    """The scores of gaps of some windows in some of their fills: (window, fill, start, stop)."""
 
     def cut(place: Int[Array, " 4"]) -> OneGap:
         row, fill, start, stop = place
@@ -210,12 +210,7 @@ def _cut_gaps(
             jax.tree.map(lambda h: h[row, fill, stop], states.backward),
         )
 
-    return jax.vmap(cut)(places)
-
-
-@eqx.filter_jit
-def _average_all(net: Net, gaps: OneGap) -> Float[Array, " n"]:
-    return jax.vmap(lambda gap: average_over_orders(net, gap))(gaps)
+    return jax.vmap(lambda place: average_over_orders(net, cut(place)))(places)
 
 
 def average_over_orders(net: Net, gap: OneGap) -> Float[Array, ""]:

@@ -1,0 +1,306 @@
+"""The cards of the models that come with the library: their own records, and measurements.
+
+    python benchmarks/cards.py measure text    on test data; the results go to benchmarks/cards/
+    python benchmarks/cards.py write text      the card, from these results and the model file
+
+`--share 0.01` measures on a hundredth of the gaps, to see that it runs. The sets are those of
+`caesura data list`, in the folder that CAESURA_DATA names.
+"""
+
+import argparse
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+import caesura
+from caesura import datasets, pretrained
+from caesura.calibration import BINS, TALLIES, KeyTally, SymbolTally
+from caesura.datasets import DATASETS
+from caesura.errors import CaesuraError
+from caesura.evaluate import evaluate, gaps_inside, spread
+from caesura.files import make_folder, write_text
+from caesura.filler import Method
+from caesura.kinds import KINDS
+from caesura.kinds.text import PAPER
+from caesura.modelfile import read_info
+from caesura.sequence import UNKNOWN
+from caesura.sequence import Sequence as Steps
+from caesura.strategies import STRATEGIES, around_gaps
+from caesura.training.recipe import choose
+
+RESULTS = Path(__file__).parent / "cards"
+GAP, MARGIN, BATCH = 5, 10, 64
+COLUMNS = {"categorical": SymbolTally.columns, "binary": KeyTally.columns}
+STATEMENT = {
+    "categorical": "the likeliest character is the right one",
+    "binary": "a key sounds, for each of the 88 keys",
+}
+
+
+class Card(NamedTuple):
+    """What a model file cannot say of itself."""
+
+    sets: tuple[str, ...]
+    serves: str
+    fails: str
+    gaps: dict[str, int]  # by strategy, how many of each set: bayes is slow
+    options: dict[str, dict[str, int]]
+
+
+CARDS = {
+    "text": Card(
+        sets=("wiki96",),
+        serves="Lost characters in English prose: letters, words and short phrases that OCR, "
+        "damage or a bad line has taken, where the text around them is whole. It ranks "
+        "restorations and says how sure it is of each.",
+        fails="It knows how English looks, not what is true: a filled name, number or date is a "
+        "guess at what would look right there. Languages other than English, tables, programs and "
+        "verse are outside what it has seen, and so are long gaps, which it fills with words that "
+        "fit their edges better than each other. It has learnt the biases of its source.",
+        gaps={"nade": 20_000, "gsn": 2_000, "bayes": 200, "oneway": 20_000, "onegram": 20_000},
+        options={"bayes": {"lookahead": 30}},
+    ),
+    "music": Card(
+        sets=("nottingham", "musedata", "piano_midi"),
+        serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
+        "notes, and fills to choose from where a passage is to be replaced.",
+        fails="It sees which of the 88 keys sound at each eighth note: no dynamics, no pedal, "
+        "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
+        "struck again. The keys of one step are drawn independently of each other, so that a chord "
+        "may hold notes of two that would each be right. Styles beyond its sources are guesses.",
+        gaps={"nade": 5_000, "gsn": 500, "oneway": 5_000, "onegram": 5_000},
+        options={},
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["measure", "write"])
+    parser.add_argument("name", choices=CARDS)
+    parser.add_argument("--share", type=float, default=1.0)
+    arguments = parser.parse_args()
+    try:
+        if arguments.what == "measure":
+            measure(arguments.name, arguments.share)
+        else:
+            write(arguments.name)
+    except CaesuraError as error:
+        sys.exit(f"Error: {error}")
+
+
+def measure(name: str, share: float) -> None:
+    """Score and calibrate every strategy on every set."""
+    card, filler = CARDS[name], caesura.load(name)
+    found: dict[str, dict[str, Any]] = {}
+    for set_name in card.sets:
+        sequences = [
+            filler.kind.read_complete(item).values for item in datasets.load(set_name, "test")
+        ]
+        found[set_name] = {}
+        for strategy, most in card.gaps.items():
+            options = card.options.get(strategy, {})
+            method = filler.method(STRATEGIES[strategy](**options))
+            limit = max(1, int(most * share))
+            result = evaluate(
+                method.net,
+                method.strategy,
+                sequences,
+                gap=GAP,
+                margin=MARGIN,
+                limit=limit,
+                batch=BATCH,
+            )
+            tally = TALLIES[filler.kind.frame]
+            seen = reduce(add, (tally(*batch) for batch in marginals(method, sequences, limit)))
+            found[set_name][strategy] = {
+                "options": options,
+                "nll": result.nll,
+                "standard_error": result.standard_error,
+                "gaps": result.gaps,
+                "nll_by_position": result.nll_by_position.tolist(),
+                "calibration": seen.told(),
+            }
+            print(f"{set_name} {strategy}: {result.nll:.3f} ± {result.standard_error:.3f}")
+    document = {
+        "sha256": read_info(pretrained.find_model(name))["sha256"],
+        "share": share,
+        "gap": GAP,
+        "margin": MARGIN,
+        "machine": f"JAX {jax.__version__}, {jax.devices()[0].device_kind}, {platform.machine()}",
+        "sets": found,
+    }
+    make_folder(RESULTS)
+    write_text(RESULTS / f"{name}.json", json.dumps(document, indent=1) + "\n")
+
+
+def marginals(
+    method: Method, sequences: Sequence[Shaped[np.ndarray, "_ D"]], limit: int
+) -> Iterator[tuple[Float[np.ndarray, "n g D K"], Int[np.ndarray, "n g D"]]]:
+    """What the strategy says of each step by itself in the gaps that `evaluate` scores."""
+    places = []
+    for values in sequences:
+        strange = (values == UNKNOWN).any(axis=1)
+        inside = gaps_inside(len(values), GAP, MARGIN)
+        places.append([gap for gap in inside if not strange[slice(*gap)].any()])
+    key = jax.random.key(0)
+    for values, gaps in zip(sequences, spread(places, limit), strict=True):
+        nothing = np.zeros(values.shape, bool)
+        complete = Steps(method.net.frame.check(values, nothing), nothing)
+        for first in range(0, len(gaps), BATCH):
+            some = gaps[first : first + BATCH]
+            size = next(size for size in (1, 4, 16, BATCH) if len(some) <= size)
+            padded = some + some[-1:] * (size - len(some))
+            stops = [method.strategy.stop(gap.stop, len(values)) for gap in padded]
+            window = around_gaps(method.net, complete, padded, stops)
+            key, now = jax.random.split(key)
+            said = method.strategy.marginals(now, method.net, window).values.log_prob
+            truth = np.stack([complete.values[slice(*gap)] for gap in some])
+            yield np.asarray(said)[: len(some), :GAP], truth
+
+
+def write(name: str) -> None:
+    """The card, beside the model."""
+    file = Path(pretrained.find_model(name))
+    info = read_info(file)
+    results = json.loads((RESULTS / f"{name}.json").read_text())
+    if (results["sha256"], results["share"]) != (info["sha256"], 1):
+        raise CaesuraError(f"The results are not those of all of this model '{name}'.")
+    place = file.with_suffix(".md")
+    write_text(place, page(name, info, results))
+    print(place)
+
+
+def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
+    card, training, frame = CARDS[name], info["training"], KINDS[name].frame
+    default = {s: r[info["strategy"]]["calibration"] for s, r in results["sets"].items()}
+    parts = [
+        f"# The model `{name}`",
+        "<!-- Made by `python benchmarks/cards.py`: change that, not this. -->",
+        f'`caesura.load("{name}")`, or `caesura fill {name}`. {info["bytes"] / 1e6:.1f} MB, '
+        f"{' and '.join(info['dtypes'])}; sha256 `{info['sha256']}`.",
+        f"**For:** {card.serves}",
+        f"**Not for:** {card.fails}",
+        "## Data",
+        _table(
+            ["set", "what", "licence"],
+            [[f"`{s}`", DATASETS[s].description, DATASETS[s].licence] for s in card.sets],
+        ),
+        "Trained on {pieces} pieces with {steps} steps in all, and chosen on {valid_pieces} others "
+        "with {valid_steps}, which are the sets' own splits; fingerprint of both "
+        "`{fingerprint}`. Nothing below was seen in training.".format(**training["data"]),
+        "## Recipe",
+        f"```\n{command(name, info, card)}\n```",
+        "and the file again with half the bytes: "
+        f'`caesura.load("{name}.model").save("{name}.safetensors", dtype="bfloat16")`.',
+        _table(
+            ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
+            [_net(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
+        ),
+        f"Seed {training['seed']}; "
+        + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
+        + ".",
+        f"## Test: gaps of {results['gap']} steps",
+        f"Nats of a whole gap with its standard error, over gaps spread evenly over the test "
+        f"split, {results['margin']} steps clear of the ends. Fewer gaps where a strategy is slow. "
+        f"({results['machine']}.)",
+        _table(
+            ["set", "strategy", "NLL", "± SE", "gaps", "calibration error"],
+            [
+                [
+                    f"`{s}`",
+                    _called(strategy, r["options"]),
+                    f"{r['nll']:.3f}",
+                    f"{r['standard_error']:.3f}",
+                    str(r["gaps"]),
+                    f"{r['calibration']['calibration_error']:.4f}",
+                ]
+                for s, by_strategy in results["sets"].items()
+                for strategy, r in by_strategy.items()
+            ],
+        ),
+        "## Calibration",
+        f"Each step of a gap by itself. The statement is that {STATEMENT[frame]}; the calibration "
+        f"error is the mean distance between what is stated and what comes true, in {BINS} bins. "
+        f"With `{info['strategy']}`, by position in the gap:",
+        _table(
+            ["set", "position", *COLUMNS[frame].values()],
+            [
+                [f"`{s}`", str(step + 1), *(f"{c[step]:.3f}" for c in said["by_position"].values())]
+                for s, said in default.items()
+                for step in range(results["gap"])
+            ],
+        ),
+        "and by what is stated, at all positions:",
+        _table(
+            ["set", "statements", "stated", "true"],
+            [
+                [f"`{s}`", str(b["statements"]), f"{b['stated']:.3f}", f"{b['true']:.3f}"]
+                for s, said in default.items()
+                for b in said["reliability"]
+                if b["statements"]
+            ],
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def command(name: str, info: dict[str, Any], card: Card) -> str:
+    """What to type for this model: its recipes, and the fields that differ from them."""
+    kind, records = KINDS[name], info["training"]["nets"]
+    settings: dict[str, Any] = {}
+    for record in records.values():
+        plain = choose(record["recipe"], name, kind.options, {}).recipe
+        fields = {k: v for k, v in record["fields"].items() if v != _listed(getattr(plain, k))}
+        for field, value in fields.items():
+            if settings.setdefault(field, value) != value:
+                raise CaesuraError(f"The nets of '{name}' differ in '{field}': no command fits.")
+    settings |= _kind_settings(info["kind"])
+    words = ["caesura", "train", name, *card.sets, "-o", f"{name}.model"]
+    words += ["--recipe", ",".join(record["recipe"] for record in records.values())]
+    for field, value in settings.items():
+        words += ["--set", f"{field}={value if isinstance(value, str) else json.dumps(value)}"]
+    return shlex.join([*words, "--seed", str(info["training"]["seed"])])
+
+
+def _kind_settings(kind: dict[str, Any]) -> dict[str, Any]:
+    if kind["name"] == "text":
+        return {"alphabet": "paper"} if kind["fields"]["alphabet"] == PAPER else {}
+    return dict(kind["fields"])
+
+
+def _listed(value: Any) -> Any:
+    """As JSON gives it back."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _net(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[str]:
+    cells = f"{net['layers']} × {net['hidden']} {net['cell']}" if net["layers"] else "none"
+    row = [name, f"`{record['recipe']}`" if record else "", cells, str(net["parameters"])]
+    if record is None:
+        return [*row, "", "", ""]
+    numbers = (f"{record['validation_nll']:.4f}", record["best_step"], f"{record['seconds']:.0f}")
+    return [*row, *map(str, numbers)]
+
+
+def _called(strategy: str, options: dict[str, int]) -> str:
+    return f"`{strategy}`" + "".join(f", {name} {value}" for name, value in options.items())
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The cards of the models: made of the file's own record and of measurements on the same gaps."""
+
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import caesura
+from caesura import datasets, pretrained
+from caesura.calibration import tally_symbols
+from caesura.errors import CaesuraError
+from caesura.evaluate import evaluate
+from caesura.modelfile import read_info
+from caesura.training.recipe import choose, parse_setting
+
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+import cards
+
+TEXT = "the quick brown fox jumps over the lazy dog and then it rests; " * 4
+TINY = {"hidden": 4, "layers": 1, "cell": "tanh", "batch": 2, "length": 16, "validate_every": 2}
+TINY |= {"steps": 2, "valid_steps": 50}
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    filler = caesura.train([TEXT] * 2, kind="text", recipe="nade,rnn", seed=3, **TINY)
+    filler.save(tmp_path / "text.safetensors", dtype="bfloat16")
+    card = cards.CARDS["text"]._replace(gaps={"nade": 5, "onegram": 9}, options={})
+    monkeypatch.setattr(pretrained, "FOLDER", tmp_path)
+    monkeypatch.setattr(cards, "RESULTS", tmp_path / "results")
+    monkeypatch.setitem(cards.CARDS, "text", card)
+    monkeypatch.setattr(datasets, "load", lambda name, split: [TEXT[7:90], TEXT[30:80]])
+    return tmp_path
+
+
+def test_a_card_holds_what_was_measured_and_how_the_model_was_made(made):
+    cards.measure("text", 1.0)
+    cards.write("text")
+    card = (made / "text.md").read_text()
+    filler = caesura.load("text")
+    sequences = [filler.kind.read_complete(text).values for text in datasets.load("wiki96", "test")]
+    for name, limit in (("nade", 5), ("onegram", 9)):
+        method = filler.method(name)
+        result = evaluate(method.net, method.strategy, sequences, limit=limit)
+        assert f"| `{name}` | {result.nll:.3f} | {result.standard_error:.3f} | {limit} |" in card
+    assert "CC BY-SA 3.0" in card
+    assert json.loads((made / "results" / "text.json").read_text())["sha256"] in card
+
+
+def test_the_command_on_a_card_is_the_one_that_trains_the_model(made):
+    info = read_info(made / "text.safetensors")
+    words = shlex.split(cards.command("text", info, cards.CARDS["text"]))
+    assert words[:6] == ["caesura", "train", "text", "wiki96", "-o", "text.model"]
+    assert words[6:8] == ["--recipe", "nade,rnn"]
+    assert words[-2:] == ["--seed", "3"]
+    assert set(words[8:-2:2]) == {"--set"}
+    overrides = dict(parse_setting(word) for word in words[9:-2:2])
+    for record in info["training"]["nets"].values():
+        again = choose(record["recipe"], "text", ("alphabet",), overrides).recipe
+        assert json.loads(json.dumps(asdict(again))) == record["fields"]
+
+
+def test_a_card_calibrates_on_the_gaps_that_are_scored(made):
+    filler = caesura.load("text")
+    method = filler.method("onegram")
+    sequences = [filler.kind.read_complete(text).values for text in datasets.load("wiki96", "test")]
+    told = list(cards.marginals(method, sequences, 9))
+    log_probs, truth = (np.concatenate(parts) for parts in zip(*told, strict=True))
+    nll = -np.take_along_axis(log_probs, truth[..., None], axis=-1).sum(axis=(1, 2, 3)).mean()
+    scored = evaluate(method.net, method.strategy, sequences, limit=9)
+    assert nll == pytest.approx(scored.nll, rel=1e-5)
+    assert tally_symbols(log_probs, truth).gaps == 9
+
+
+def test_results_of_another_model_or_of_a_part_of_the_gaps_make_no_card(made):
+    cards.measure("text", 0.5)
+    with pytest.raises(CaesuraError, match="not those of all of this model"):
+        cards.write("text")
+    cards.measure("text", 1.0)
+    caesura.train([TEXT] * 2, kind="text", recipe="nade,rnn", seed=4, **TINY).save(
+        made / "text.safetensors"
+    )
+    with pytest.raises(CaesuraError, match="not those of all of this model"):
+        cards.write("text")
