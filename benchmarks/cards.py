@@ -12,34 +12,27 @@ import json
 import platform
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from functools import reduce
-from operator import add
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
-from jaxtyping import Float, Int, Shaped
 
 import caesura
 from caesura import datasets, pretrained
-from caesura.calibration import BINS, TALLIES, KeyTally, SymbolTally
+from caesura.calibration import BINS, KeyTally, SymbolTally
 from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError
-from caesura.evaluate import evaluate, gaps_inside, spread
+from caesura.evaluate import score_gaps, score_positions
 from caesura.files import make_folder, write_text
-from caesura.filler import Method
 from caesura.kinds import KINDS
 from caesura.kinds.text import PAPER
 from caesura.modelfile import read_info
-from caesura.sequence import UNKNOWN
-from caesura.sequence import Sequence as Steps
-from caesura.strategies import STRATEGIES, around_gaps
+from caesura.strategies import STRATEGIES
 from caesura.training.recipe import choose
 
 RESULTS = Path(__file__).parent / "cards"
-GAP, MARGIN, BATCH = 5, 10, 64
+GAP, MARGIN = 5, 10
 COLUMNS = {"categorical": SymbolTally.columns, "binary": KeyTally.columns}
 STATEMENT = {
     "categorical": "the likeliest character is the right one",
@@ -112,26 +105,18 @@ def measure(name: str, share: float) -> None:
             options = card.options.get(strategy, {})
             method = filler.method(STRATEGIES[strategy](**options))
             limit = max(1, int(most * share))
-            result = evaluate(
-                method.net,
-                method.strategy,
-                sequences,
-                gap=GAP,
-                margin=MARGIN,
-                limit=limit,
-                batch=BATCH,
-            )
-            tally = TALLIES[filler.kind.frame]
-            seen = reduce(add, (tally(*batch) for batch in marginals(method, sequences, limit)))
+            asked = (method.net, method.strategy, sequences)
+            whole = score_gaps(*asked, gap=GAP, margin=MARGIN, limit=limit)
+            steps = score_positions(*asked, gap=GAP, margin=MARGIN, limit=limit)
             found[set_name][strategy] = {
                 "options": options,
-                "nll": result.nll,
-                "standard_error": result.standard_error,
-                "gaps": result.gaps,
-                "nll_by_position": result.nll_by_position.tolist(),
-                "calibration": seen.told(),
+                "nll": whole.nll,
+                "standard_error": whole.standard_error,
+                "gaps": whole.gaps,
+                "nll_by_position": steps.nll.tolist(),
+                "calibration": steps.tally.told(),
             }
-            print(f"{set_name} {strategy}: {result.nll:.3f} ± {result.standard_error:.3f}")
+            print(f"{set_name} {strategy}: {whole.nll:.3f} ± {whole.standard_error:.3f}")
     document = {
         "sha256": read_info(pretrained.find_model(name))["sha256"],
         "share": share,
@@ -142,31 +127,6 @@ def measure(name: str, share: float) -> None:
     }
     make_folder(RESULTS)
     write_text(RESULTS / f"{name}.json", json.dumps(document, indent=1) + "\n")
-
-
-def marginals(
-    method: Method, sequences: Sequence[Shaped[np.ndarray, "_ D"]], limit: int
-) -> Iterator[tuple[Float[np.ndarray, "n g D K"], Int[np.ndarray, "n g D"]]]:
-    """What the strategy says of each step by itself in the gaps that `evaluate` scores."""
-    places = []
-    for values in sequences:
-        strange = (values == UNKNOWN).any(axis=1)
-        inside = gaps_inside(len(values), GAP, MARGIN)
-        places.append([gap for gap in inside if not strange[slice(*gap)].any()])
-    key = jax.random.key(0)
-    for values, gaps in zip(sequences, spread(places, limit), strict=True):
-        nothing = np.zeros(values.shape, bool)
-        complete = Steps(method.net.frame.check(values, nothing), nothing)
-        for first in range(0, len(gaps), BATCH):
-            some = gaps[first : first + BATCH]
-            size = next(size for size in (1, 4, 16, BATCH) if len(some) <= size)
-            padded = some + some[-1:] * (size - len(some))
-            stops = [method.strategy.stop(gap.stop, len(values)) for gap in padded]
-            window = around_gaps(method.net, complete, padded, stops)
-            key, now = jax.random.split(key)
-            said = method.strategy.marginals(now, method.net, window).values.log_prob
-            truth = np.stack([complete.values[slice(*gap)] for gap in some])
-            yield np.asarray(said)[: len(some), :GAP], truth
 
 
 def write(name: str) -> None:

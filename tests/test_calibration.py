@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from caesura.calibration import BINS, TALLIES, tally_keys, tally_symbols
+from caesura.calibration import BINS, tally_keys, tally_symbols
+
+TALLIES = {"categorical": tally_symbols, "binary": tally_keys}
 
 
 def log_probs_of(shape, seed=0, sharpness=2.0):

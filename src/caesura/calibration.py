@@ -162,9 +162,6 @@ def tally_keys(
     )
 
 
-TALLIES = {"categorical": tally_symbols, "binary": tally_keys}  # by what frames hold
-
-
 def _in_bins(
     stated: Float[np.ndarray, "n g s"], true: Bool[np.ndarray, "n g s"]
 ) -> tuple[Int[np.ndarray, "g bins"], Float[np.ndarray, "g bins"], Int[np.ndarray, "g bins"]]:

@@ -13,7 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
+from caesura.calibration import Tally, tally_keys, tally_symbols
 from caesura.errors import CaesuraError, whole_number
+from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN, Gap, Sequence
 from caesura.strategies import Place, Strategy, Window, around_gaps
@@ -58,12 +60,14 @@ class GapScores(NamedTuple):
 
 
 class PositionScores(NamedTuple):
-    """The mean negative log-likelihood of each step of a gap by itself."""
+    """Each step of a gap by itself: its mean negative log-likelihood, and how statements of it
+    come true."""
 
     nll: Float[np.ndarray, " g"]
     standard_error: Float[np.ndarray, " g"]
     gaps: int
     left_out: int
+    tally: Tally
 
 
 class StepScores(NamedTuple):
@@ -124,14 +128,17 @@ def score_positions(
     report: Report = _tell_nobody,
     **protocol: Unpack[Protocol],
 ) -> PositionScores:
-    """The NLL by position in the gap, of the same gaps as `score_gaps`."""
+    """What is known by position in the gap, of the same gaps as `score_gaps`."""
+    gap = protocol.get("gap", GAP)
 
-    def ask(key: PRNGKeyArray, windows: Window) -> Array:
-        return strategy.marginals(key, net, windows).steps.log_prob
+    def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
+        values, steps = strategy.marginals(key, net, windows)
+        return tuple(a[:, :gap] for a in (steps.log_prob, values.log_prob, windows.values))
 
     answers = over_gaps(ask, net, strategy, sequences, report=report, **protocol)
-    positions = -answers.of_gaps[:, : protocol.get("gap", GAP)]
-    return PositionScores(*_mean(positions), answers.gaps, answers.left_out)
+    steps, values, truth = answers.of_gaps
+    tally = tally_symbols if isinstance(net.frame, Categorical) else tally_keys
+    return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally(values, truth))
 
 
 def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> StepScores:

@@ -68,7 +68,8 @@ def evaluate(
 ) -> None:
     """Measure the negative log-likelihood of gaps in data that the model has not seen.
 
-    NLLs are in nats: those of whole gaps, and by position those of each step by itself.
+    NLLs are in nats: those of whole gaps, and by position those of each step by itself. For these,
+    a last table shows how often what is stated comes true: whether the model can be believed.
     """
     from caesura.evaluate import Protocol, score_gaps, score_positions
     from caesura.filler import make_key
@@ -114,8 +115,11 @@ def evaluate(
 
 
 def _told(name: str, result: Result) -> dict[str, Any]:
-    by_position = result.positions.nll.tolist()
-    return {"strategy": name} | result.whole._asdict() | {"nll_by_position": by_position}
+    by_position = {
+        "nll_by_position": result.positions.nll.tolist(),
+        "calibration": result.positions.tally.told(),
+    }
+    return {"strategy": name} | result.whole._asdict() | by_position
 
 
 def _show(results: dict[str, Result]) -> None:
@@ -141,3 +145,18 @@ def _show(results: dict[str, Result]) -> None:
             for position, step in enumerate(zip(*curves, strict=True), 1)
         ],
     )
+    print()
+    columns = next(iter(results.values())).positions.tally.columns
+    answer_table(
+        ["strategy", "position", *columns.values()],
+        [
+            [name, str(position), *(f"{rate:.3f}" for rate in rates)]
+            for name, result in results.items()
+            for position, rates in enumerate(zip(*_rates(result), strict=True), 1)
+        ],
+    )
+
+
+def _rates(result: Result) -> list[list[float]]:
+    """How often what is stated comes true, column by column."""
+    return list(result.positions.tally.told()["by_position"].values())
