@@ -31,4 +31,4 @@ docs: .venv/.ready  ## docs/cli.md, from the help of the commands
 	touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache demo/out

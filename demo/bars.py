@@ -32,7 +32,7 @@ class Refilled:
 
     original: Song
     erased: Song
-    filled: dict[Song, float]  # the likeliest fills, and the log-probability of each in nats
+    filled: list[Song]  # the likeliest of the fills, which are all different
     bars: tuple[int, int]  # those that were erased: the first, and the one after the last
     gap: slice  # the same in steps
     steps_per_beat: int
@@ -61,12 +61,11 @@ def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
     missing[gap] = True
     expected = np.zeros(fill.values.shape)
     expected[missing] = np.exp(filler.marginals(song, missing=gap).log_probs[:, 1])
-    drawn = dict(zip(fill.samples, fill.log_probs.tolist(), strict=True))
-    ranked = sorted(drawn.items(), key=lambda item: item[1], reverse=True)
+    ranked = dict.fromkeys(fill.samples[number] for number in np.argsort(-fill.log_probs))
     return Refilled(
         original=song,
         erased=kind.write(song, missing, np.zeros_like(fill.values)),
-        filled=dict(ranked[:SHOWN]),
+        filled=list(ranked)[:SHOWN],
         bars=bars,
         gap=gap,
         steps_per_beat=kind.steps_per_beat,

@@ -5,6 +5,7 @@ from pathlib import Path
 from string import Template
 
 import caesura
+from demo.bars import SAMPLES as MUSIC_SAMPLES
 from demo.bars import Refilled
 from demo.chance import chance, percent
 from demo.restoration import CONTESTANTS, SAMPLES, Letter, Reading, Restoration
@@ -22,7 +23,7 @@ def write_page(
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         samples=SAMPLES,
         texts="\n".join(map(_restoration, restorations)),
-        contest=_contest(contest),
+        contest="\n".join(map(_contestant, contest)),
         tune=escape(TITLE),
         bars=f"{first} and {stop - 1}",
         rolls=_figures(refilled),
@@ -64,7 +65,7 @@ def _shaded(letter: Letter) -> str:
 
 
 def _reading(reading: Reading) -> str:
-    truth = " <span class='tag'>the truth</span>" if reading.true else ""
+    truth = " <span class='tag'>✓ true</span>" if reading.true else ""
     return (
         f"<li style='--p:{reading.probability:.4f}'><span>{_words(reading)}{truth}</span>"
         f"<span>{chance(reading.probability)}</span></li>"
@@ -88,28 +89,29 @@ def _visible(word: str) -> str:
     return escape(word.replace(" ", "␣").replace("\n", "↵"))
 
 
-def _contest(contest: list[Restoration]) -> str:
-    rows = "\n".join(
-        f"<tr><td><code>{escape(one.title)}</code></td><td>{CONTESTANTS[one.title]}</td>"
-        f"<td>{_text(one)}</td><td>{chance(one.truth_probability)}</td></tr>"
-        for one in contest
+def _contestant(one: Restoration) -> str:
+    return (
+        f"<div><p><code>{one.title}</code> looks at {CONTESTANTS[one.title]}</p>"
+        f"<p>{_text(one)}</p><p>the truth: {chance(one.truth_probability)}</p></div>"
     )
-    head = "".join(
-        f"<th>{name}</th>" for name in ("strategy", "looks at", "writes", "gives the truth")
-    )
-    return f"<div class='scroll'><table>\n<tr>{head}</tr>\n{rows}\n</table></div>"
 
 
 def _figures(refilled: Refilled) -> str:
     """The song before, without the bars, and with others in their place."""
     told = {
-        "original": "As it was",
-        "erased": "Erased<small>and what the model expects there, before it chooses</small>",
+        "original": ("As it was", "for comparison"),
+        "erased": ("Erased", "and what the model expects there, before it chooses"),
+        "filled-1": ("Filled", f"the likeliest of {MUSIC_SAMPLES}"),
+        "filled-2": ("Filled otherwise", "the second"),
+        "filled-3": ("And otherwise", "the third"),
     }
-    for number, log_prob in enumerate(refilled.filled.values(), 1):
-        told[f"filled-{number}"] = f"Fill {number}<small>log-probability {log_prob:.1f}</small>"
-    return "\n".join(
-        f"<figure>\n<figcaption><button aria-label='play'></button><span>{told[name]}</span>"
-        f"<a href='{name}.mid'>MIDI</a></figcaption>\n{draw_roll(refilled, name)}\n</figure>"
-        for name in refilled.songs
+    return "\n".join(_figure(refilled, name, *told[name]) for name in refilled.songs)
+
+
+def _figure(refilled: Refilled, name: str, title: str, more: str) -> str:
+    return (
+        f"<figure>\n<figcaption><button aria-label='play: {title}'></button>"
+        f"<span>{title}<small>{more}</small></span>"
+        f"<a href='{name}.mid' download>MIDI</a></figcaption>\n"
+        f"{draw_roll(refilled, name)}\n</figure>"
     )

@@ -25,9 +25,9 @@ TEXTS = {
 }
 CONTEST = "He was a [prof]essor of physics at the Univ[ersi]ty of Vienna, and died there in 1906."
 CONTESTANTS = {
-    "nade": "what comes before and behind",
-    "oneway": "what comes before",
-    "onegram": "how common a letter is",
+    "nade": "both sides",
+    "oneway": "the left side",
+    "onegram": "neither side",
 }
 
 

@@ -18,10 +18,8 @@ LEVELS = {0.8: "bold green", 0.4: "bold yellow", 0.0: "bold red"}  # from which 
 
 
 def greet(console: Console) -> None:
-    told = Text(
-        "\nA caesura is a break in a line of verse, or in a bar of music. These were filled: "
-    )
-    for sure, word in zip(LEVELS, ("surely", "perhaps", "by guessing"), strict=True):
+    told = Text("\nGaps in texts and in a tune, and what could stand there: ")
+    for sure, word in zip(LEVELS, ("surely", "perhaps", "as a guess"), strict=True):
         told.append(word, _style(sure)).append(", " if sure else ".")
     console.print(told)
 
@@ -32,7 +30,7 @@ def show(console: Console, restoration: Restoration) -> None:
     restored = Text(restoration.fill.best)
     for letter in restoration.letters:
         restored.stylize(_style(letter.chosen.probability), letter.place, letter.place + 1)
-    console.print(restored, "")
+    console.print(restored)
     for reading in restoration.readings:
         console.print(_reading(reading))
     places = Table.grid(padding=(0, 2))
@@ -50,11 +48,11 @@ def show_contest(console: Console, contest: list[Restoration]) -> None:
     """The same text by several strategies."""
     _head(console, "What follows matters", contest[0].damaged)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("strategy", "what it looks at", "its best guess", "the truth"):
+    for name in ("strategy", "looks at", "best guess", "its chance", "the truth's"):
         table.add_column(name)
     for one in contest:
-        guess = Text("").join([_words(one.best), Text(f"  {chance(one.best.probability)}")])
-        table.add_row(one.title, CONTESTANTS[one.title], guess, chance(one.truth_probability))
+        chances = chance(one.best.probability), chance(one.truth_probability)
+        table.add_row(one.title, CONTESTANTS[one.title], _words(one.best), *chances)
     console.print(table)
 
 
@@ -76,7 +74,7 @@ def _head(console: Console, title: str, told: str) -> None:
 
 def _reading(reading: Reading) -> Text:
     told = Text(f"  {chance(reading.probability):>16}  ").append_text(_words(reading))
-    return told.append("  the truth", "dim") if reading.true else told
+    return told.append("  ✓ true", "green") if reading.true else told
 
 
 def _words(reading: Reading) -> Text:
