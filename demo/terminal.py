@@ -18,7 +18,7 @@ LEVELS = {0.8: "bold green", 0.4: "bold yellow", 0.0: "bold red"}  # from which 
 
 
 def greet(console: Console) -> None:
-    told = Text("\nGaps in texts and in a tune, and what could stand there: ")
+    told = Text("\nWhat could stand in the gaps: ")
     for sure, word in zip(LEVELS, ("surely", "perhaps", "as a guess"), strict=True):
         told.append(word, _style(sure)).append(", " if sure else ".")
     console.print(told)
