@@ -10,8 +10,8 @@ import numpy as np
 
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, unidirectional
-from caesura.sequence import Gap, Sequence
-from caesura.strategies import STRATEGIES, around_gaps
+from caesura.sequence import Sequence
+from caesura.strategies import STRATEGIES, Place, around_gaps
 
 SYMBOLS, HIDDEN, LENGTH = 96, 684, 100
 KEY = jax.random.key(0)
@@ -30,7 +30,7 @@ def main() -> None:
         options = {"steps": 1, "chains": 1} if name == "gsn" else {}
         strategy = STRATEGIES[name](**options)
         net = nets[strategy.net]
-        window = around_gaps(net, sequence, [Gap(50, 50 + gap)], [50 + gap])
+        window = around_gaps(net, [sequence], [Place(0, 50, 50 + gap, 50 + gap)])
         fills = window.values[:, None]
         times = []
         for verb, more in (("draw", [1]), ("log_prob", [fills]), ("marginals", [])):

@@ -2,11 +2,12 @@
 
     python benchmarks/recipes.py music jsb_chorales
     python benchmarks/recipes.py text wiki96 --limit 20000000
+    python benchmarks/recipes.py music musedata --try "hidden=512 layers=2" --try "hidden=512"
 
-The sets are those of `caesura data list`, in the folder that CAESURA_DATA names. The numbers are
-nats a step of the recipe's own objective (the NLL of every step while some of its neighbours are
-hidden), on the validation split, so a recipe that hides less cannot be compared with one that hides
-more.
+The sets are those of `caesura data list`, in the folder that CAESURA_DATA names. Two numbers are
+given, both on the validation split: nats a step of the recipe's own objective (the NLL of every
+step while some of its neighbours are hidden), which cannot be compared between recipes that hide
+more or less, and nats of a gap of five by the recipe's strategy, which can.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import jax
 
 import caesura
 from caesura import datasets
+from caesura.evaluate import score_gaps
 from caesura.training.recipe import parse_setting
 
 CHANGES: dict[str, list[dict[str, object]]] = {
@@ -62,6 +64,8 @@ def main() -> None:
     parser.add_argument("--recipe", default="nade")
     parser.add_argument("--limit", type=int, help="steps to learn from, at most")
     parser.add_argument("--only", help="numbers of the changes to try, with commas between")
+    parser.add_argument("--try", action="append", default=[], dest="tries", help="changes instead")
+    parser.add_argument("--gaps", type=int, default=2000, help="of five steps, to score")
     parser.add_argument("--set-field", action="append", default=[], dest="fields")
     arguments = parser.parse_args()
     compare(arguments)
@@ -74,17 +78,23 @@ def compare(arguments: argparse.Namespace) -> None:
     changes = CHANGES[arguments.kind]
     if arguments.only:
         changes = [changes[int(i)] for i in arguments.only.split(",")]
+    if arguments.tries:
+        changes = [dict(map(parse_setting, fields.split())) for fields in arguments.tries]
     print(f"{arguments.recipe} on {arguments.set}, {jax.default_backend()}; {common}\n")
-    print("| change | validation NLL | best update | of | seconds |\n|---|---|---|---|---|")
+    print("| change | validation NLL | gap of five | best update | of | seconds |")
+    print("|---|---|---|---|---|---|")
     for change in changes:
         filler = caesura.train(
             train, kind=arguments.kind, recipe=arguments.recipe, valid=valid, **common | change
         )
         (record,) = filler.training["nets"].values()
         told = ", ".join(f"{name} = {value}" for name, value in change.items()) or "none"
+        method = filler.method(None)
+        sequences = [filler.kind.read_complete(item).values for item in valid]
+        gap = score_gaps(method.net, method.strategy, sequences, limit=arguments.gaps)
         print(
-            f"| {told} | {record['validation_nll']:.4f} | {record['best_step']} "
-            f"| {record['history'][-1]['step']} | {record['seconds']} |",
+            f"| {told} | {record['validation_nll']:.4f} | {gap.nll:.2f} ± {gap.standard_error:.2f} "
+            f"| {record['best_step']} | {record['history'][-1]['step']} | {record['seconds']} |",
             flush=True,
         )
 

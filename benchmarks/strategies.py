@@ -23,8 +23,8 @@ from jaxtyping import Array
 
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net, bidirectional, unidirectional
-from caesura.sequence import Gap, Sequence
-from caesura.strategies import Estimate, Strategy, Window, around_gaps
+from caesura.sequence import Sequence
+from caesura.strategies import Estimate, Place, Strategy, Window, around_gaps
 from caesura.strategies.bayes import Bayes, look_ahead
 from caesura.strategies.cursor import enter
 from caesura.strategies.gsn import GSN
@@ -42,7 +42,7 @@ def text(length: int) -> Sequence:
 def window(net: Net, length: int, gap: int) -> Window:
     """One gap in the middle of a text."""
     start = length // 2
-    return around_gaps(net, text(length), [Gap(start, start + gap)], [start + gap])
+    return around_gaps(net, [text(length)], [Place(0, start, start + gap, start + gap)])
 
 
 def log_prob(strategy: Strategy, net: Net, window: Window) -> Estimate:
@@ -160,7 +160,7 @@ def bench_bayes(hidden: int, repeats: int) -> None:
     length, gap = 100, 5
     sequence = text(length)
     t = length // 2
-    lane = around_gaps(net, sequence, [Gap(t, t + gap)], [Bayes().stop(t + gap, length)])
+    lane = around_gaps(net, [sequence], [Place(0, t, t + gap, Bayes().stop(t + gap, length))])
     cursor = enter(net, lane, lane.values, jnp.zeros_like(lane.missing))
     conditional = eqx.filter_jit(look_ahead)
 

@@ -95,3 +95,15 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content[:9])
         self.wfile.flush()
         self.server.closing.wait()
+
+
+def serving(monkeypatch):
+    """The server, for as long as a test takes."""
+    monkeypatch.setenv("no_proxy", "*")
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server
+        server.closing.set()
+        server.shutdown()
+        thread.join()

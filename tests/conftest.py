@@ -1,9 +1,13 @@
 """What all tests share."""
 
 import jax
+import pytest
 
 # Nets this small spend their time in the compiler, not in what it compiles.
 jax.config.update("jax_disable_most_optimizations", True)
+
+# What these assert is explained when it fails, as it is in the tests themselves.
+pytest.register_assert_rewrite("command_line", "model_files", "sentences")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -73,6 +73,15 @@ def encode(net, frame, unknown):
     return (np.append(x, m) if net.missing_input == "added" else x), m
 
 
+def join(layer, context):
+    """What a hidden layer of the head adds, if there is one."""
+    if layer is None:
+        return 0.0
+    a = array(layer.W_z) @ context + array(layer.b_z)
+    z = 0.5 * a * (1 + np.tanh(np.sqrt(2 / np.pi) * (a + 0.044715 * a**3)))  # GELU
+    return array(layer.V_y) @ z
+
+
 def predict(net, values, unknown):
     """Eq. (1) or (3) at every step: the probabilities [T, D, K] of all values of its components."""
     xs, ms = zip(*(encode(net, *now) for now in zip(values, unknown, strict=True)), strict=True)
@@ -81,12 +90,12 @@ def predict(net, values, unknown):
     h_f = run(net.forward.cells, xs, ms)
     h_b = run(net.backward.cells, xs[::-1], ms[::-1])[::-1] if net.backward.cells else None
     T, probs = len(values), []
+    outside = np.zeros(size)  # of the sequence the states are zero
     for t in range(T):
-        y = b_y
-        if t > 0:  # outside the sequence the states are zero
-            y = y + W_y[:, :size] @ h_f[t - 1]
-        if h_b and t < T - 1:
-            y = y + W_y[:, size:] @ h_b[t + 1]
+        context = h_f[t - 1] if t > 0 else outside
+        if h_b:
+            context = np.concatenate([context, h_b[t + 1] if t < T - 1 else outside])
+        y = b_y + W_y @ context + join(net.head.join, context)
         if type(net.head).__name__ == "Softmax":
             probs.append([softmax(y)])
         else:

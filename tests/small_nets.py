@@ -14,10 +14,10 @@ def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
     return draw.integers(0, frame.cardinality, (length, frame.components)).astype(np.int32)
 
 
-def make_net(name: str, head: str, cell: str = "tanh", layers: int = 1, hidden: int = 4) -> Net:
+def make_net(name: str, head: str, *, cell: str = "tanh", hidden: int = 4, **options: int) -> Net:
     """One of a filler's nets, with random weights."""
     frame = FRAME_OF_HEAD[head]
-    shape = {"head": head, "cell": cell, "layers": layers, "hidden": hidden}
+    shape = {"head": head, "cell": cell, "hidden": hidden} | options
     if name == "onegram":
         return onegram(frame, random_values(frame, 20))
     make = bidirectional if name == "bidirectional" else unidirectional

@@ -1,13 +1,15 @@
-"""Songs for tests: a tune that one can read, and random ones that no one would play."""
+"""Songs for tests: a tune that one can read, notes on one key, and what no one would play."""
 
 import io
 
 import mido
 import numpy as np
 
+from caesura.kinds import Music
 from caesura.kinds.midi import END_OF_TRACK, Event, Song
 
 PITCHES = {"C": 60, "D": 62, "E": 64, "F": 65, "G": 67}
+C, E, G = (PITCHES[name] - 21 for name in "CEG")  # columns of a roll
 ODE_TO_JOY = "E E F G | G F E D | C C D E | E. D- D= | E E F G | G F E D | C C D E | D. C- C="
 BEATS = {".": 1.5, "-": 0.5, "=": 2.0}
 
@@ -69,3 +71,16 @@ def _random_data(rng: np.random.Generator) -> bytes:
         bytes([0xB0 | channel, 64, velocity]),
         b"\xff\x51\x03" + bytes([7, 0, key]),
     ][rng.choice(5, p=[0.25, 0.3, 0.35, 0.05, 0.05])]
+
+
+def song(*notes: tuple[int, int], end: int = 800, key: int = 60) -> Song:
+    """Notes from tick to tick on one key; at 2 steps a beat a step has 100 ticks."""
+    events = []
+    for start, stop in notes:
+        events += [Event(start, bytes([0x90, key, 70])), Event(stop, bytes([0x80, key, 64]))]
+    return Song(200, ((*events, Event(end, END_OF_TRACK + b"\0")),), 0)
+
+
+def on(music: Song, key: int = C) -> str:
+    """When a key sounds, as a drawing."""
+    return "".join(".#"[value] for value in Music().read(music).values[:, key])

@@ -71,7 +71,7 @@ class Solved:
 def solved(request) -> Solved:
     case = request.param
     strategy = STRATEGIES[case.strategy](**OPTIONS[case.strategy])
-    net = make_net(strategy.net, case.head, case.cell, case.layers)
+    net = make_net(strategy.net, case.head, cell=case.cell, layers=case.layers)
     windows = []
     for steps in GAPS.values():
         values = random_values(net.frame, LENGTH)

@@ -85,6 +85,16 @@ def test_chains_side_by_side_cost_at_most_both_ways():
     assert cost <= 5 * (8 + 40 * 2 * (4 - 1))
 
 
+def test_many_windows_alike_do_not_wait_for_each_other():
+    gsn, windows = STRATEGIES["gsn"](steps=40, chains=1), 130
+    net, sequence, stop = problem(gsn, 64, 30, 4)
+    window = around_missing(net, sequence, stop)
+    many = window.repeat(windows)
+    alone = cell_steps(lambda: gsn.log_prob(KEY, net, window, window.values[:, None]))
+    together = cell_steps(lambda: gsn.log_prob(KEY, net, many, many.values[:, None]))
+    assert together == windows * alone
+
+
 def test_more_fills_cost_one_more_sweep_each():
     gsn = STRATEGIES["gsn"](steps=40, chains=5)
     net, sequence, stop = problem(gsn, 64, 30, 4)
@@ -198,3 +208,18 @@ def test_a_hundred_lengths_share_their_compilations(compilations):
     for length in lengths:
         fill(length, draw.integers(1, 7, draw.integers(1, 4)).tolist())
     assert len(compilations) < first + 80
+
+
+def test_one_program_serves_any_number_of_gibbs_steps(compilations):
+    counts = [jnp.asarray(m) for m in (4, 40)]
+    gsn = STRATEGIES["gsn"]
+    net, sequence, stop = problem(gsn(), 64, 30, 4)
+    window = around_missing(net, sequence, stop)
+    fills = window.values[:, None]
+    few = gsn(steps=counts[0], chains=3).log_prob(KEY, net, window, fills)
+    first = len(compilations)
+    many = gsn(steps=counts[1], chains=3).log_prob(KEY, net, window, fills)
+    assert len(compilations) == first
+    for m, found in ((4, few), (40, many)):
+        same = gsn(steps=m, chains=3).log_prob(KEY, net, window, fills)
+        assert float(found.log_prob[0, 0]) == pytest.approx(float(same.log_prob[0, 0]), rel=1e-6)

@@ -5,8 +5,17 @@ import numpy as np
 import pytest
 
 import oracle
+from caesura import evaluate
 from caesura.errors import CaesuraError
-from caesura.evaluate import evaluate, gaps_inside, spread
+from caesura.evaluate import (
+    Room,
+    gaps_inside,
+    over_gaps,
+    score_gaps,
+    score_positions,
+    score_steps,
+    spread,
+)
 from caesura.sequence import UNKNOWN, Gap, Sequence
 from caesura.strategies import STRATEGIES, around_missing
 from small_nets import make_net, random_values
@@ -20,38 +29,69 @@ def test_gaps_stay_clear_of_both_ends():
     assert gaps_inside(24, 5, 10) == []
 
 
-@pytest.mark.parametrize("name", ["nade", "oneway", "onegram"])
-def test_every_gap_counts_once_as_if_it_were_alone(name):
-    strategy = STRATEGIES[name](**({"samples": 5} if name == "oneway" else {}))
+def score_alone(net, strategy, values, gap):
+    """The gap, and each of its steps, through a window of its own."""
+    missing = np.zeros(values.shape, bool)
+    missing[gap.start : gap.stop] = True
+    window = around_missing(net, Sequence(values, missing), gap.stop)
+    whole = strategy.log_prob(jax.random.key(0), net, window, window.values[:, None])
+    steps = strategy.marginals(jax.random.key(0), net, window).steps
+    return -whole.log_prob[0, 0], -steps.log_prob[0, : gap.stop - gap.start]
+
+
+@pytest.mark.parametrize("state_bytes", [1, 10**6], ids=["one by one", "side by side"])
+@pytest.mark.parametrize("name", ["nade", "onegram"])
+def test_every_gap_counts_once_as_if_it_were_alone(name, state_bytes, monkeypatch):
+    monkeypatch.setattr(evaluate, "room", lambda: Room(gaps=4, state_bytes=state_bytes))
+    strategy = STRATEGIES[name]()
     net = make_net(strategy.net, "bernoulli", cell="gru")
-    pieces = [random_values(net.frame, length, length) for length in (9, 4, 13)]
-    result = evaluate(net, strategy, pieces, gap=3, margin=2, batch=4)
-    alone = []
-    for values in pieces:
-        for gap in gaps_inside(len(values), 3, 2):
-            missing = np.zeros(values.shape, bool)
-            missing[gap.start : gap.stop] = True
-            window = around_missing(net, Sequence(values, missing), gap.stop)
-            score = strategy.log_prob(jax.random.key(0), net, window, window.values[:, None])
-            alone.append(score.log_prob[0, 0])
-    assert result.gaps == len(alone) == 3 + 7
-    assert result.nll == pytest.approx(-np.mean(alone), rel=1e-5)
-    assert result.standard_error == pytest.approx(np.std(alone, ddof=1) / 10**0.5, rel=1e-4)
-    assert result.nll_by_position.shape == (3,)
+    pieces = [random_values(net.frame, length, length) for length in (9, 4, 13, 12)]
+    whole = score_gaps(net, strategy, pieces, gap=3, margin=2)
+    positions = score_positions(net, strategy, pieces, gap=3, margin=2)
+    alone = [
+        score_alone(net, strategy, values, gap)
+        for values in pieces
+        for gap in gaps_inside(len(values), 3, 2)
+    ]
+    joint, steps = (np.array(a) for a in zip(*alone, strict=True))
+    assert whole.gaps == positions.gaps == len(alone) == 3 + 7 + 6
+    assert whole.nll == pytest.approx(joint.mean(), rel=1e-5)
+    assert whole.standard_error == pytest.approx(joint.std(ddof=1) / 16**0.5, rel=1e-4)
+    assert positions.nll == pytest.approx(steps.mean(axis=0), rel=1e-5)
+    assert positions.standard_error == pytest.approx(steps.std(axis=0, ddof=1) / 16**0.5, rel=1e-4)
 
 
-def test_by_position_the_onegram_is_the_joint_cut_in_pieces():
+def test_answers_come_in_the_order_of_the_sequences():
     strategy = STRATEGIES["onegram"]()
     net = make_net("onegram", "softmax")
-    result = evaluate(net, strategy, [random_values(net.frame, 40)], gap=4)
-    assert result.nll_by_position.sum() == pytest.approx(result.nll, rel=1e-5)
+    pieces = [random_values(net.frame, length, length) for length in (40, 8, 70, 12)]
+    answers = over_gaps(lambda key, windows: windows.values, net, strategy, pieces, margin=1)
+    gaps = [(piece, gap) for piece in pieces for gap in gaps_inside(len(piece), 5, 1)]
+    assert answers.gaps == len(gaps)
+    for found, (piece, gap) in zip(answers.of_gaps, gaps, strict=True):
+        np.testing.assert_array_equal(found[:5], piece[slice(*gap)])
+
+
+@pytest.mark.parametrize("name", ["bidirectional", "forward"])
+def test_single_steps_are_those_of_the_net_itself(name):
+    net = make_net(name, "softmax", cell="lstm", layers=2, head_hidden=5)
+    pieces = [random_values(net.frame, length, length) for length in (9, 4, 13)]
+    pieces[0][3] = UNKNOWN
+    nll = []
+    for values in pieces:
+        probs = oracle.predict(net, values, np.zeros(values.shape, bool))[:, 0]
+        nll += [-np.log(p[v]) for p, (v,) in zip(probs, values, strict=True) if v != UNKNOWN]
+    found = score_steps(net, pieces)
+    assert found.steps == len(nll) == 25
+    assert found.nll == pytest.approx(np.mean(nll), rel=1e-5)
+    assert score_steps(net, pieces[1:], limit=4).nll == pytest.approx(np.mean(nll[8:12]), rel=1e-5)
 
 
 def test_gaps_with_an_unknown_value_are_left_out_and_counted():
     strategy, net = STRATEGIES["oneway"](samples=3), make_net("forward", "softmax")
     values = random_values(net.frame, 30)
     values[7] = UNKNOWN
-    result = evaluate(net, strategy, [values], gap=3, margin=2, batch=8)
+    result = score_gaps(net, strategy, [values], gap=3, margin=2)
     gaps = [gap for gap in gaps_inside(30, 3, 2) if not gap.start <= 7 < gap.stop]
     assert (result.gaps, result.left_out) == (len(gaps), 3)
     alone = []
@@ -62,13 +102,13 @@ def test_gaps_with_an_unknown_value_are_left_out_and_counted():
     assert result.nll == pytest.approx(np.mean(alone), rel=1e-5)
     values[2::3] = UNKNOWN
     with pytest.raises(CaesuraError, match="Every gap of 3 steps holds a value"):
-        evaluate(net, strategy, [values], gap=3, margin=2)
+        score_gaps(net, strategy, [values], gap=3, margin=2)
 
 
 def test_too_short_sequences_are_said_to_be():
     net = make_net("onegram", "softmax")
     with pytest.raises(CaesuraError, match="No sequence is long enough for a gap of 5"):
-        evaluate(net, STRATEGIES["onegram"](), [random_values(net.frame, 20)])
+        score_gaps(net, STRATEGIES["onegram"](), [random_values(net.frame, 20)])
 
 
 @pytest.mark.parametrize(("counts", "limit"), [([7, 0, 90, 3], 10), ([5, 5], 3), ([4], 1)])
@@ -87,7 +127,7 @@ def test_a_limit_scores_so_many_gaps_and_progress_counts_them():
     net = make_net("onegram", "softmax")
     pieces = [random_values(net.frame, length, length) for length in (60, 20, 40)]
     told = []
-    few = evaluate(
+    few = score_gaps(
         net,
         STRATEGIES["onegram"](),
         pieces,
@@ -98,6 +138,6 @@ def test_a_limit_scores_so_many_gaps_and_progress_counts_them():
     )
     assert few.gaps == 9
     assert told[-1] == (9, 9)
-    every = evaluate(net, STRATEGIES["onegram"](), pieces, gap=2, margin=1)
-    same = evaluate(net, STRATEGIES["onegram"](), pieces, gap=2, margin=1, limit=every.gaps)
+    every = score_gaps(net, STRATEGIES["onegram"](), pieces, gap=2, margin=1)
+    same = score_gaps(net, STRATEGIES["onegram"](), pieces, gap=2, margin=1, limit=every.gaps)
     assert same.nll == every.nll

@@ -13,7 +13,7 @@ import oracle
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
 from caesura.sequence import Gap, Sequence
-from caesura.strategies import around_gaps, around_missing
+from caesura.strategies import Place, around_gaps, around_missing
 from caesura.strategies.bayes import Bayes
 from caesura.strategies.gibbs import Gibbs
 from caesura.strategies.gsn import GSN
@@ -133,7 +133,9 @@ def test_nade_is_the_average_over_all_orders(pattern):
     [("tanh", 2, "added"), ("tanh", 1, "gating"), ("gru", 2, "gating"), ("lstm", 1, "added")],
 )
 def test_nade_is_exact_for_every_kind_of_net(cell, layers, missing_input):
-    net = make_net("bidirectional", cell=cell, layers=layers, missing_input=missing_input)
+    net = make_net(
+        "bidirectional", cell=cell, layers=layers, head_hidden=3, missing_input=missing_input
+    )
     missing = mask("x.xx.")
     assert_nade_equals_the_oracle(net, missing, some_fills(SYMBOLS, missing))
 
@@ -149,7 +151,7 @@ def test_nade_scores_gaps_of_different_lengths_side_by_side():
     net, values = make_net("bidirectional"), random_values(SYMBOLS, mask("......"))
     sequence = Sequence(values, np.zeros_like(values, bool))
     gaps = [Gap(0, 2), Gap(2, 3), Gap(3, 6)]
-    window = around_gaps(net, sequence, gaps, [gap.stop for gap in gaps])
+    window = around_gaps(net, [sequence], [Place(0, *gap, gap.stop) for gap in gaps])
     found = NADE().log_prob(KEY, net, window, window.values[:, None])
     patterns = ("xx....", "..x...", "...xxx")
     wanted = np.log([oracle.nade(net, values, mask(pattern)) for pattern in patterns])
@@ -174,7 +176,10 @@ def test_nade_marginals_are_what_the_net_says_while_all_is_missing():
     [(SYMBOLS, ["xx.xx"], "lstm", 2), (SWITCHES, [".xx.x", "..x.x"], "tanh", 1)],
 )
 def test_oneway_is_the_chain_rule(frame, components, cell, layers):
-    net, missing = make_net("forward", frame, cell=cell, layers=layers), mask(*components)
+    net, missing = (
+        make_net("forward", frame, cell=cell, layers=layers, head_hidden=layers - 1),
+        mask(*components),
+    )
     fills = all_fills(frame, missing)
     found, error = score(OneWay(), net, missing, fills)
     wanted = np.log([oracle.oneway(net, fill, missing) for fill in fills])
@@ -304,7 +309,7 @@ def test_a_chain_does_not_care_for_its_neighbours_in_the_batch():
     fill = case.fills[0]
     gaps = [Gap(1, 4), Gap(0, 6)]
     sequence = Sequence(fill, np.zeros_like(case.missing))
-    window = around_gaps(case.net, sequence, gaps, [gap.stop for gap in gaps])
+    window = around_gaps(case.net, [sequence], [Place(0, *gap, gap.stop) for gap in gaps])
     strategy = GSN(steps=4, chains=4000)
     found, error = strategy.log_prob(KEY, case.net, window, window.values[:, None])
     wanted, too_few = (np.log(case.chain.forced(n, case.start, fill)[0]) for n in (2, 1))
@@ -327,7 +332,8 @@ def test_bayes_looks_no_further_ahead_than_it_may():
     strategy, gaps = Bayes(steps=20, chains=2000, lookahead=1), [Gap(1, 3), Gap(4, 6)]
     stops = [strategy.stop(gap.stop, 6) for gap in gaps]
     assert stops == [4, 6]
-    window = around_gaps(net, Sequence(values, np.zeros_like(missing[0])), gaps, stops)
+    places = [Place(0, *gap, stop) for gap, stop in zip(gaps, stops, strict=True)]
+    window = around_gaps(net, [Sequence(values, np.zeros_like(missing[0]))], places)
     score = strategy.log_prob(KEY, net, window, window.values[:, None])
     log_prob, error = (np.asarray(a)[:, 0] for a in score)
 
@@ -359,10 +365,14 @@ def assert_honest(log_prob, error, mean):
 def test_standard_errors_of_chains_are_honest():
     case = make_case("gsn")
     strategy, fill = GSN(steps=4, chains=20), case.fills[0]
-    window = window_with(strategy, case.net, case.missing, fill).repeat(100)
+    window = window_with(strategy, case.net, case.missing, fill)
     mean, _ = case.chain.forced(case.sweeps, case.start, fill)
-    found = strategy.log_prob(KEY, case.net, window, window.values[:, None])
-    assert_honest(*(np.asarray(a)[:, 0] for a in found), mean)
+
+    def estimate(key):  # by itself: windows of one call share their random orders
+        return strategy.log_prob(key, case.net, window, window.values[:, None])
+
+    found = jax.vmap(estimate)(jax.random.split(KEY, 100))
+    assert_honest(*(np.asarray(a)[:, 0, 0] for a in found), mean)
 
 
 def test_sampled_orders_agree_with_all_orders_and_their_standard_errors_are_honest():

@@ -20,6 +20,7 @@ LAYERS = [
     {"filler", "evaluate"},
     {"learn"},
     {"__init__"},
+    {"reproduce"},
     {"cli"},
 ]
 # Parts that must not know each other though their layers would allow it.

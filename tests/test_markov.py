@@ -10,7 +10,7 @@ import pytest
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.sequence import Gap, Sequence
-from caesura.strategies import STRATEGIES, around_gaps
+from caesura.strategies import STRATEGIES, Place, around_gaps
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import choose
 
@@ -78,7 +78,8 @@ def test_regret_against_the_true_posterior_is_small(nets, name, options, record_
     net = nets[strategy.net]
     values = chain(100, VALUES_SEED)
     stops = [strategy.stop(gap.stop, len(values)) for gap in GAPS]
-    window = around_gaps(net, Sequence(values, np.zeros_like(values, bool)), GAPS, stops)
+    places = [Place(0, *gap, stop) for gap, stop in zip(GAPS, stops, strict=True)]
+    window = around_gaps(net, [Sequence(values, np.zeros_like(values, bool))], places)
     truth = np.array([true_posterior(values, gap) for gap in GAPS])
 
     fills = np.repeat(np.asarray(window.values)[:, None], len(FILLS), axis=1)
@@ -104,7 +105,7 @@ def test_oneway_pays_for_not_looking_ahead(nets):
     strategy = STRATEGIES["oneway"]()
     values = chain(100, VALUES_SEED)
     sequence = Sequence(values, np.zeros_like(values, bool))
-    window = around_gaps(nets["forward"], sequence, GAPS, [gap.stop for gap in GAPS])
+    window = around_gaps(nets["forward"], [sequence], [Place(0, *gap, gap.stop) for gap in GAPS])
     fills = window.values[:, None]
     score = np.asarray(
         strategy.log_prob(jax.random.key(1), nets["forward"], window, fills).log_prob

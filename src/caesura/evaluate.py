@@ -1,32 +1,220 @@
-"""How well a strategy knows what it cannot see: the NLL of gaps made in complete sequences."""
+"""How well a strategy knows what it cannot see: the NLL of gaps made in complete sequences.
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+The states around all gaps of a sequence come from one pass over it, sequences of like length are
+passed over side by side, and many gaps go through a strategy at once.
+"""
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypedDict, Unpack
+
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN, Gap, Sequence
-from caesura.strategies import Strategy, around_gaps
+from caesura.strategies import Place, Strategy, Window, around_gaps
 from caesura.strategies.window import bucket
 
+Pieces = Iterable[Shaped[np.ndarray, "_ D"]]
+Report = Callable[[int, int], None]
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Mean negative log-likelihoods in nats.
 
-    The standard error takes gaps as independent. Neighbouring ones overlap, so it is too small
-    where few sequences give many gaps, and it knows nothing of another training run.
+class Room(NamedTuple):
+    """How much is done at a time, and how exactly."""
+
+    gaps: int
+    state_bytes: int  # for the states of the sequences that are passed over
+    precision: str | None = None  # of matrix products
+
+
+GAP = 5  # steps
+SIZES = (1, 4, 16, 64, 256, 1024, 2048, 4096, 8192, 12288, 16384)  # of batches: each is compiled
+
+
+def room() -> Room:
+    """What the hardware at hand has room for."""
+    if jax.default_backend() != "gpu":
+        return Room(gaps=64, state_bytes=2**29)
+    memory = jax.local_devices()[0].memory_stats()["bytes_limit"]
+    # TF32 keeps 10 bits of a factor's mantissa: an error of 0.0005, at several times the speed.
+    return Room(gaps=SIZES[-1], state_bytes=memory // 4, precision="TF32_TF32_F32")
+
+
+class GapScores(NamedTuple):
+    """The mean negative log-likelihood of whole gaps, in nats.
+
+    Standard errors take gaps as independent. Neighbouring ones overlap, so they are too small
+    where few sequences give many gaps, and they know nothing of another training run.
     """
 
-    nll: float  # of a whole gap
+    nll: float
     standard_error: float
     gaps: int
-    nll_by_position: Float[np.ndarray, " g"]  # of each step of a gap by itself
     left_out: int  # gaps with a value that the model does not know, which has no probability
+
+
+class PositionScores(NamedTuple):
+    """The mean negative log-likelihood of each step of a gap by itself."""
+
+    nll: Float[np.ndarray, " g"]
+    standard_error: Float[np.ndarray, " g"]
+    gaps: int
+    left_out: int
+
+
+class StepScores(NamedTuple):
+    """The mean negative log-likelihood of single steps, given all others that the net may see."""
+
+    nll: float
+    standard_error: float
+    steps: int
+
+
+class Answers(NamedTuple):
+    """What was asked of every gap, in the order of the sequences."""
+
+    of_gaps: PyTree[Shaped[np.ndarray, "gaps ..."]]
+    gaps: int
+    left_out: int
+
+
+Ask = Callable[[PRNGKeyArray, Window], PyTree[Shaped[Array, "B ..."]]]
+
+
+def _tell_nobody(done: int, gaps: int) -> None:
+    pass
+
+
+class Protocol(TypedDict, total=False):
+    """Which gaps are made: the paper's, unless told otherwise."""
+
+    gap: int
+    margin: int  # how far they stay from the ends of a sequence
+    limit: int | None  # at most so many of them, evenly spread
+    seed: int
+
+
+def score_gaps(
+    net: Net,
+    strategy: Strategy,
+    sequences: Pieces,
+    *,
+    report: Report = _tell_nobody,
+    **protocol: Unpack[Protocol],
+) -> GapScores:
+    """The NLL of whole gaps; those that hold a value which the model does not know are left out."""
+
+    def ask(key: PRNGKeyArray, windows: Window) -> Array:
+        return strategy.log_prob(key, net, windows, windows.values[:, None]).log_prob[:, 0]
+
+    answers = over_gaps(ask, net, strategy, sequences, report=report, **protocol)
+    nll, error = _mean(-answers.of_gaps)
+    return GapScores(float(nll), float(error), answers.gaps, answers.left_out)
+
+
+def score_positions(
+    net: Net,
+    strategy: Strategy,
+    sequences: Pieces,
+    *,
+    report: Report = _tell_nobody,
+    **protocol: Unpack[Protocol],
+) -> PositionScores:
+    """The NLL by position in the gap, of the same gaps as `score_gaps`."""
+
+    def ask(key: PRNGKeyArray, windows: Window) -> Array:
+        return strategy.marginals(key, net, windows).steps.log_prob
+
+    answers = over_gaps(ask, net, strategy, sequences, report=report, **protocol)
+    positions = -answers.of_gaps[:, : protocol.get("gap", GAP)]
+    return PositionScores(*_mean(positions), answers.gaps, answers.left_out)
+
+
+def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> StepScores:
+    """The NLL of every step by itself; `limit` takes the first so many of all steps."""
+    complete = _complete(net, sequences)
+    if limit is not None:
+        ends = np.cumsum([len(s) for s in complete]) - whole_number("limit", limit, 1)
+        kept = [s.values[: len(s) - max(end, 0)] for s, end in zip(complete, ends, strict=True)]
+        complete = _complete(net, (values for values in kept if len(values)))
+    nll = []
+    for group in _groups(net, complete):
+        some = [complete[i] for i in group]
+        length, rows = bucket(max(map(len, some))), bucket(len(some))
+        values = np.zeros((rows, length, some[0].values.shape[1]), np.int32)
+        valid = np.zeros((rows, length), bool)
+        for row, sequence in enumerate(some):
+            values[row, : len(sequence)] = sequence.values
+            valid[row, : len(sequence)] = True
+        log_probs = np.asarray(_step_log_probs(net, jnp.asarray(values), jnp.asarray(valid)))
+        nll.append(-log_probs[valid & (values != UNKNOWN).any(axis=2)])
+    mean, error = _mean(np.concatenate(nll))
+    return StepScores(float(mean), float(error), sum(map(len, nll)))
+
+
+@eqx.filter_jit
+def _step_log_probs(
+    net: Net, values: Shaped[Array, "n T D"], valid: Bool[Array, "n T"]
+) -> Float[Array, "n T"]:
+    def of_sequence(values: Array, valid: Array) -> Float[Array, " T"]:
+        nothing = jnp.zeros(values.shape, bool)
+        contexts = net.contexts(net.states(net.inputs(values, nothing), valid))
+        return jax.vmap(net.head.log_prob)(contexts, values, ~nothing)
+
+    return jax.vmap(of_sequence)(values, valid)
+
+
+def over_gaps(
+    ask: Ask,
+    net: Net,
+    strategy: Strategy,
+    sequences: Pieces,
+    *,
+    gap: int = GAP,
+    margin: int = 10,
+    limit: int | None = None,
+    seed: int = 0,
+    report: Report = _tell_nobody,
+) -> Answers:
+    """What `ask` says of the windows of all gaps that are to be made in complete sequences."""
+    whole_number("gap", gap, 1)
+    whole_number("margin", margin, 0)
+    strategy.check(net)
+    complete = _complete(net, sequences)
+    gaps, left_out = _known_gaps(complete, gap, margin)
+    if limit is not None:
+        gaps = spread(gaps, whole_number("limit", limit, 1))
+    total = sum(map(len, gaps))
+    if not total and left_out:
+        raise CaesuraError(f"Every gap of {gap} steps holds a value that the model does not know.")
+    if not total:
+        raise CaesuraError(
+            f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
+        )
+    key, done, answers = jax.random.key(seed), 0, []
+    groups = [group for group in _groups(net, complete) if any(gaps[i] for i in group)]
+    for group in groups:
+        places = [
+            Place(row, *place, strategy.stop(place.stop, len(complete[i])))
+            for row, i in enumerate(group)
+            for place in gaps[i]
+        ]
+        for windows, real in _batches(net, [complete[i] for i in group], places):
+            key, key_batch = jax.random.split(key)
+            with jax.default_matmul_precision(room().precision):
+                answer = ask(key_batch, windows)
+            answers.append(jax.tree.map(lambda a, n=real: np.asarray(a)[:n], answer))
+            done += real
+            report(done, total)
+    firsts = np.cumsum([0, *map(len, gaps)])
+    numbers = [np.arange(firsts[i], firsts[i + 1]) for group in groups for i in group]
+    in_order = np.argsort(np.concatenate(numbers))
+    of_gaps = jax.tree.map(lambda *a: np.concatenate(a)[in_order], *answers)
+    return Answers(of_gaps, total, left_out)
 
 
 def gaps_inside(length: int, gap: int, margin: int) -> list[Gap]:
@@ -48,66 +236,55 @@ def spread(gaps: list[list[Gap]], limit: int) -> list[list[Gap]]:
     ]
 
 
-def evaluate(
-    net: Net,
-    strategy: Strategy,
-    sequences: Iterable[Shaped[np.ndarray, "_ D"]],
-    *,
-    gap: int = 5,
-    margin: int = 10,
-    limit: int | None = None,
-    batch: int = 64,
-    seed: int = 0,
-    report: Callable[[int, int], None] = lambda done, gaps: None,
-) -> Evaluation:
-    """Score every gap of complete sequences by the paper's protocol, `batch` of them at a time.
+def _complete(net: Net, sequences: Pieces) -> list[Sequence]:
+    """The sequences as the net takes them, with nothing missing."""
+    nothing = ((values, np.zeros(values.shape, bool)) for values in sequences)
+    return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
 
-    The states around all gaps of a sequence come from one pass over it. Gaps that hold a value
-    outside what the model knows are left out. `limit` takes that many of the others, evenly spread.
-    """
-    whole_number("gap", gap, 1)
-    whole_number("margin", margin, 0)
-    whole_number("batch", batch, 1)
-    strategy.check(net)
-    complete, gaps, left_out = [], [], 0
-    for values in sequences:
-        nothing = np.zeros(values.shape, bool)
-        sequence = Sequence(net.frame.check(values, nothing), nothing)
-        strange = (sequence.values == UNKNOWN).any(axis=1)
+
+def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[list[Gap]], int]:
+    """The gaps of every sequence, and how many were left out for an unknown value."""
+    gaps, left_out = [], 0
+    for sequence in complete:
+        strange = np.cumsum(np.append(0, (sequence.values == UNKNOWN).any(axis=1)))
         places = gaps_inside(len(sequence), gap, margin)
-        complete.append(sequence)
-        gaps.append([place for place in places if not strange[slice(*place)].any()])
+        gaps.append([place for place in places if strange[place.stop] == strange[place.start]])
         left_out += len(places) - len(gaps[-1])
-    if limit is not None:
-        gaps = spread(gaps, whole_number("limit", limit, 1))
-    joint, single, done, total = [], [], 0, sum(map(len, gaps))
-    key = jax.random.key(seed)
-    for sequence, some_gaps in zip(complete, gaps, strict=True):
-        if not some_gaps:
-            continue
-        # Repetitions fill up the last batch: few shapes, few compilations.
-        size = next(s for s in (1, 4, 16, batch) if s == batch or len(some_gaps) <= s <= batch)
-        batches = bucket(-(-len(some_gaps) // size))
-        padded = some_gaps + some_gaps[-1:] * (batches * size - len(some_gaps))
-        stops = [strategy.stop(g.stop, len(sequence)) for g in padded]
-        windows = around_gaps(net, sequence, padded, stops)
-        for first in range(0, len(some_gaps), size):
-            some = windows.rows(first, size)
-            real = min(size, len(some_gaps) - first)
-            key, key_joint, key_single = jax.random.split(key, 3)
-            score = strategy.log_prob(key_joint, net, some, some.values[:, None]).log_prob[:, 0]
-            steps = strategy.marginals(key_single, net, some).steps.log_prob
-            joint.append(np.asarray(score)[:real])
-            single.append(np.asarray(steps)[:real, :gap])
-            done += real
-            report(done, total)
-    if not joint and left_out:
-        raise CaesuraError(f"Every gap of {gap} steps holds a value that the model does not know.")
-    if not joint:
-        raise CaesuraError(
-            f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
-        )
-    nll = -np.concatenate(joint)
-    error = float(nll.std(ddof=1) / len(nll) ** 0.5) if len(nll) > 1 else float("nan")
-    by_position = -np.concatenate(single).mean(axis=0)
-    return Evaluation(float(nll.mean()), error, len(nll), by_position, left_out)
+    return gaps, left_out
+
+
+def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
+    """Which sequences are passed over side by side: of one bucket, as many as there is room for."""
+    states = jax.tree.leaves((net.forward.initial(), net.backward.initial()))
+    bytes_a_step = 4 * max(1, sum(h.size for h in states))
+    most = room().state_bytes // bytes_a_step
+    group: list[int] = []
+    for i in np.argsort([len(sequence) for sequence in complete], kind="stable").tolist():
+        length = bucket(len(complete[i]))
+        if group and (bucket(len(complete[group[0]])) < length or (len(group) + 1) * length > most):
+            yield group
+            group = []
+        group.append(i)
+    yield group
+
+
+def _batches(
+    net: Net, sequences: list[Sequence], places: list[Place]
+) -> Iterator[tuple[Window, int]]:
+    """The windows in batches; repetitions fill up the last, so real ones are counted beside."""
+    most = room().gaps
+    size = next(size for size in SIZES if size >= min(len(places), most))
+    batches = bucket(-(-len(places) // size))
+    padded = places + places[-1:] * (batches * size - len(places))
+    windows = around_gaps(net, sequences, padded)
+    for first in range(0, len(places), size):
+        yield windows.rows(first, size), min(size, len(places) - first)
+
+
+def _mean(
+    values: Float[np.ndarray, "n *rest"],
+) -> tuple[Float[np.ndarray, "*rest"], Float[np.ndarray, "*rest"]]:
+    """With its standard error, unknown of a single value."""
+    n, values = len(values), values.astype(np.float64)
+    error = values.std(axis=0, ddof=1) / n**0.5 if n > 1 else np.full(values.shape[1:], np.nan)
+    return np.asarray(values.mean(axis=0)), np.asarray(error)

@@ -193,6 +193,7 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
         hidden=recipe.hidden,
         layers=recipe.layers,
         missing_input=recipe.missing_input,
+        head_hidden=recipe.head_hidden,
     )
 
 

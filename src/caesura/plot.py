@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -39,25 +39,42 @@ def save_picture(figure: "Figure", path: str | os.PathLike[str]) -> None:
         figure.savefig(part, format=kind, dpi=200)
 
 
+class Curve(NamedTuple):
+    """Points from left to right, with their standard errors where they are known."""
+
+    x: Shaped[np.ndarray, " n"]
+    y: Float[np.ndarray, " n"]
+    error: Float[np.ndarray, " n"] | None = None
+
+
 def plot_positions(curves: Mapping[str, Float[np.ndarray, " g"]]) -> "Figure":
     """The NLL of each step of a gap by itself, a curve for each strategy."""
+    figure, (axes,) = make_panels(5.0, 3.4, 1)
+    draw_positions(axes, {n: Curve(np.arange(1, len(y) + 1), y) for n, y in curves.items()})
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def draw_positions(axes: Any, curves: Mapping[str, Curve]) -> None:
+    """Curves over the positions in a gap."""
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = _figure(5.0, 3.4)
-    for number, (name, nll) in enumerate(curves.items()):
-        axes.plot(
-            np.arange(1, len(nll) + 1),
-            nll,
-            label=name,
-            color=COLOURS[number % len(COLOURS)],
-            marker=MARKERS[number % len(MARKERS)] if len(nll) <= 30 else None,
-        )
+    draw_curves(axes, curves)
     axes.set_xlabel("position in the gap")
     axes.set_ylabel("NLL (nats a step)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def draw_curves(axes: Any, curves: Mapping[str, Curve]) -> None:
+    """Each in its own colour and with its own marker, in their order."""
+    for number, (name, curve) in enumerate(curves.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 30 else None
+        axes.plot(curve.x, curve.y, label=name, color=colour, marker=marker)
+        if curve.error is not None:
+            around = (curve.y - curve.error, curve.y + curve.error)
+            axes.fill_between(curve.x, *around, color=colour, alpha=0.2, linewidth=0)
     axes.grid(axis="y", color="0.9")
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return figure
 
 
 def plot_text(
@@ -65,7 +82,7 @@ def plot_text(
 ) -> "Figure":
     """The lines of a text that have new characters, each on a ground as dark as it is sure."""
     lines = sorted({step // LINE for step in steps.tolist()} or {0})[:MOST_LINES]
-    figure, axes = _figure(7.0, 0.5 + 0.26 * len(lines))
+    figure, (axes,) = make_panels(7.0, 0.5 + 0.26 * len(lines), 1)
     sure = dict(zip(steps.tolist(), confidence.tolist(), strict=True))
     ground = np.full((len(lines), LINE), np.nan)
     for row, line in enumerate(lines):
@@ -109,7 +126,7 @@ def plot_roll(
     keys = np.flatnonzero(on.any(axis=1))
     low, high = (int(keys[0]), int(keys[-1])) if len(keys) else (0, len(on) - 1)
     edges = (first - 0.5, stop - 0.5, LOWEST_KEY - 0.5, LOWEST_KEY + len(on) - 0.5)
-    figure, axes = _figure(7.0, 3.4)
+    figure, (axes,) = make_panels(7.0, 3.4, 1)
 
     def draw(image: Float[np.ndarray, "D W"], colours: Any) -> Any:
         drawn = {"origin": "lower", "aspect": "auto", "interpolation": "nearest"}
@@ -142,12 +159,13 @@ def _confidence_bar(figure: "Figure", image: Any, axes: Any) -> None:
     bar.outline.set_visible(False)
 
 
-def _figure(width: float, height: float) -> "tuple[Figure, Any]":
-    """A figure of its own, without pyplot: no window, and nothing to close."""
+def make_panels(width: float, height: float, count: int) -> "tuple[Figure, list[Any]]":
+    """A figure of its own, without pyplot, and axes side by side: no window, nothing to close."""
     figure = _figure_class()(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    panels = [figure.add_subplot(1, count, number + 1) for number in range(count)]
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels
 
 
 def _figure_class() -> "type[Figure]":

@@ -1,12 +1,11 @@
 """`caesura evaluate`: how well strategies know gaps that are made in complete data."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.live_line import LiveLine
+from caesura.cli.gap_counter import GapCounter
 from caesura.cli.models import kind_of
 from caesura.cli.options import DataFolder, Json, Seed
 from caesura.cli.output import answer_json, answer_table, note
@@ -15,7 +14,14 @@ from caesura.cli.sources import load_sources, parse_sources
 from caesura.errors import CaesuraError
 
 if TYPE_CHECKING:
-    from caesura.evaluate import Evaluation
+    from caesura.evaluate import GapScores, PositionScores
+
+
+class Result(NamedTuple):
+    """What was measured of a strategy."""
+
+    whole: "GapScores"
+    positions: "PositionScores"
 
 
 def evaluate(
@@ -63,7 +69,7 @@ def evaluate(
 
     NLLs are in nats: those of whole gaps, and by position those of each step by itself.
     """
-    from caesura.evaluate import evaluate as score
+    from caesura.evaluate import Protocol, score_gaps, score_positions
     from caesura.filler import load, make_key
 
     make_key(seed)
@@ -83,23 +89,19 @@ def evaluate(
         if sequence.missing.any():
             raise CaesuraError(f"Item {number} of the data has missing values.")
         sequences.append(sequence.values)
+    protocol: Protocol = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
     results = {}
     for method in methods:
-        with _Counter(method.name) as counter:
-            results[method.name] = score(
-                method.net,
-                method.strategy,
-                sequences,
-                gap=gap,
-                margin=margin,
-                limit=limit,
-                seed=seed,
-                report=counter.count,
-            )
+        given = (method.net, method.strategy, sequences)
+        with GapCounter(method.name) as counter:
+            whole = score_gaps(*given, **protocol, report=counter.count)
+        with GapCounter(f"{method.name} by position") as counter:
+            positions = score_positions(*given, **protocol, report=counter.count)
+        results[method.name] = Result(whole, positions)
     if picture is not None:
         from caesura.plot import plot_positions, save_picture
 
-        curves = {name: result.nll_by_position for name, result in results.items()}
+        curves = {name: result.positions.nll for name, result in results.items()}
         save_picture(plot_positions(curves), picture)
         note(f"The picture is in '{picture}'.")
     if json:
@@ -109,50 +111,31 @@ def evaluate(
         _show(results)
 
 
-class _Counter(LiveLine):
-    """Counts gaps: on one line in a terminal, else at each quarter of them."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-        self.quarters = 0
-
-    def __enter__(self) -> "_Counter":
-        return self
-
-    def count(self, done: int, gaps: int) -> None:
-        """What `evaluate` calls after some gaps."""
-        text = f"{self.name}: {done}/{gaps} gaps"
-        self.show(text)
-        if 4 * done // gaps > self.quarters and not sys.stderr.isatty():
-            self.quarters = 4 * done // gaps
-            note(text)
+def _told(name: str, result: Result) -> dict[str, Any]:
+    by_position = result.positions.nll.tolist()
+    return {"strategy": name} | result.whole._asdict() | {"nll_by_position": by_position}
 
 
-def _told(name: str, result: "Evaluation") -> dict[str, Any]:
-    return {"strategy": name} | vars(result) | {"nll_by_position": result.nll_by_position.tolist()}
-
-
-def _show(results: dict[str, "Evaluation"]) -> None:
+def _show(results: dict[str, Result]) -> None:
     answer_table(
         ["strategy", "NLL", "± SE", "gaps", "left out"],
         [
             [
                 name,
-                f"{result.nll:.3f}",
-                f"{result.standard_error:.3f}",
-                str(result.gaps),
-                str(result.left_out),
+                f"{result.whole.nll:.3f}",
+                f"{result.whole.standard_error:.3f}",
+                str(result.whole.gaps),
+                str(result.whole.left_out),
             ]
             for name, result in results.items()
         ],
     )
     print()
-    gap = len(next(iter(results.values())).nll_by_position)
+    curves = [result.positions.nll for result in results.values()]
     answer_table(
         ["position", *results],
         [
-            [str(step + 1), *(f"{result.nll_by_position[step]:.3f}" for result in results.values())]
-            for step in range(gap)
+            [str(position), *(f"{nll:.3f}" for nll in step)]
+            for position, step in enumerate(zip(*curves, strict=True), 1)
         ],
     )

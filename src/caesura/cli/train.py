@@ -1,16 +1,15 @@
 """`caesura train`: data to a model file, in a run that can be stopped and resumed."""
 
 import inspect
-import os
 import shlex
 import shutil
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from caesura.cli.cores import use_all_cores
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json, Seed
 from caesura.cli.output import answer_json, note
@@ -84,7 +83,7 @@ def train(
     if resume and not any(checkpoints.glob("*/*.checkpoint")):
         note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
 
-    _use_all_cores()
+    use_all_cores()
     from caesura.learn import train as learn
     from caesura.training.loop import Stopped
 
@@ -133,17 +132,6 @@ def _overrides(settings: list[str]) -> dict[str, Any]:
     for name in overrides.keys() & inspect.signature(learn).parameters.keys():
         raise CaesuraError(f"'{name}' cannot be set so: `caesura train --help` has its own option.")
     return overrides
-
-
-def _use_all_cores() -> None:
-    """Every core as a device of its own, since a training shares its batch between devices.
-
-    A GPU takes precedence over them. In a process where JAX has run before, they stay as they are.
-    """
-    import jax
-
-    with suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
 
 
 def _again(typed: list[str]) -> str:

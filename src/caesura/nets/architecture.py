@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.cells import CELLS
 from caesura.nets.frames import FRAMES
-from caesura.nets.heads import HEADS, Constant, Head
+from caesura.nets.heads import HEADS, Constant, Head, Linear
 from caesura.nets.rnn import MissingInput, Net, bidirectional, constant, unidirectional
 
 # By whether there are cells forward and backward in time.
@@ -36,6 +36,7 @@ class Architecture:
     hidden: int
     layers: int
     missing_input: str
+    head_hidden: int = 0  # of the hidden layer beside the head's linear map; 0 for none
 
     def __post_init__(self) -> None:
         lookup(DIRECTIONS, self.direction, "direction")
@@ -48,7 +49,8 @@ class Architecture:
             lookup(CELLS, self.cell, "cell")
             whole_number("hidden", self.hidden, 1, MOST_HIDDEN)
             whole_number("layers", self.layers, 1, MOST_LAYERS)
-        elif (self.cell, self.hidden, self.layers) != (None, 0, 0):
+            whole_number("head_hidden", self.head_hidden, 0, MOST_HIDDEN)
+        elif (self.cell, self.hidden, self.layers, self.head_hidden) != (None, 0, 0, 0):
             raise CaesuraError("The net has cells, but no direction of time for them.")
         if recurrent != (self.head != "constant"):
             raise CaesuraError("The head 'constant' is for nets without cells, and for no others.")
@@ -65,6 +67,7 @@ class Architecture:
             "cell": self.cell,
             "hidden": self.hidden,
             "layers": self.layers,
+            "head_hidden": self.head_hidden,
         }
         if self.direction == "forward":
             return unidirectional(key, frame, **shape)
@@ -81,6 +84,7 @@ def describe(net: Net) -> Architecture:
     directions = (bool(cells), bool(net.backward.cells))
     if directions not in DIRECTIONS.values():
         raise CaesuraError("A net that only runs backward has no description.")
+    join = net.head.join if isinstance(net.head, Linear) else None
     architecture = Architecture(
         direction=next(name for name, both in DIRECTIONS.items() if both == directions),
         frame=_name(FRAMES, net.frame),
@@ -90,6 +94,7 @@ def describe(net: Net) -> Architecture:
         hidden=cells[0].size if cells else 0,
         layers=len(cells),
         missing_input=net.missing_input,
+        head_hidden=len(join.b_z) if join else 0,
     )
     if _shapes(architecture.skeleton()) != _shapes(net):
         raise CaesuraError("The net's layers differ from each other, which has no description.")

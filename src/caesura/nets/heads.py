@@ -68,22 +68,46 @@ class Independent(Head):
         return jnp.where(missing, drawn, frame)
 
 
+class Join(eqx.Module):
+    """A hidden layer in which the two directions of time meet: it adds to what each says alone."""
+
+    W_z: Float[Array, "H C"]
+    b_z: Float[Array, " H"]
+    V_y: Float[Array, "N H"]
+
+    def __init__(self, key: PRNGKeyArray, outputs: int, hidden: int, context: int):
+        key_z, key_y = jax.random.split(key)
+        self.W_z = glorot(key_z, hidden, context)
+        self.b_z = jnp.zeros(hidden)
+        self.V_y = glorot(key_y, outputs, hidden)
+
+    def __call__(self, context: Float[Array, " C"]) -> Float[Array, " N"]:
+        z = jax.nn.gelu(_product(self.W_z, context) + self.b_z)
+        return _product(self.V_y, z.astype(self.V_y.dtype))
+
+
 class Linear(Independent):
-    """φ of one linear map of the context: Eqs. (1) and (3)."""
+    """φ of one linear map of the context, Eqs. (1) and (3), with or without a hidden layer beside.
+
+    The linear map alone adds up what the past and the future say of a step. The hidden layer is
+    ours: one may depend on the other in it.
+    """
 
     frames: ClassVar[type[Frame]]  # what the head is for
 
     frame: Frame
     W_y: Float[Array, "N C"]
     b_y: Float[Array, " N"]
+    join: Join | None
 
-    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]):
+    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         self.frame = frame
         # [W_y^f, W_y^b], each drawn by itself: the context is h^f and h^b, end to end.
-        keys = jax.random.split(key, len(sizes))
+        key_join, *keys = jax.random.split(key, 1 + len(sizes))
         blocks = [glorot(k, frame.inputs, size) for k, size in zip(keys, sizes, strict=True)]
         self.W_y = jnp.concatenate(blocks, axis=1)
         self.b_y = jnp.zeros(frame.inputs)
+        self.join = Join(key_join, frame.inputs, hidden, sum(sizes)) if hidden else None
 
     @abstractmethod
     def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
@@ -92,8 +116,13 @@ class Linear(Independent):
     def marginals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, "D K"]:
-        logits = jnp.matmul(self.W_y, context, preferred_element_type=jnp.float32)
-        return self.log_probs(logits + self.b_y)
+        logits = _product(self.W_y, context) + self.b_y
+        return self.log_probs(logits if self.join is None else logits + self.join(context))
+
+
+def _product(W: Float[Array, "N C"], x: Float[Array, " C"]) -> Float[Array, " N"]:
+    """Summed in float32, whatever the precision of the factors."""
+    return jnp.matmul(W, x, preferred_element_type=jnp.float32)
 
 
 class Softmax(Linear):
@@ -129,7 +158,9 @@ class Constant(Independent):
 HEADS: dict[str, type[Linear]] = {"softmax": Softmax, "bernoulli": Bernoulli}
 
 
-def make_head(name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]) -> Head:
+def make_head(
+    name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0
+) -> Head:
     """A new head of that name, if it suits the frame; `sizes` are those of the states it joins."""
     head = lookup(HEADS, name, "head")
     if not isinstance(frame, head.frames):
@@ -137,4 +168,4 @@ def make_head(name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...]
             f"The head '{name}' is for {head.frames.__name__.lower()} frames, "
             f"not for {type(frame).__name__.lower()} ones."
         )
-    return head(key, frame, sizes)
+    return head(key, frame, sizes, hidden)

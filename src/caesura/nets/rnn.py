@@ -152,6 +152,7 @@ def bidirectional(
     hidden: int,
     cell: str = "tanh",
     layers: int = 1,
+    head_hidden: int = 0,
     missing_input: MissingInput = "added",
 ) -> Net:
     """The BRNN of Eqs. (3)–(5): y_t from h^f_{t−1} and h^b_{t+1}."""
@@ -163,7 +164,7 @@ def bidirectional(
     return Net(
         Stack(key_f, make_cell, inputs, hidden, layers, gated=gated),
         Stack(key_b, make_cell, inputs, hidden, layers, gated=gated),
-        make_head(head, key_y, frame, (hidden, hidden)),
+        make_head(head, key_y, frame, (hidden, hidden), head_hidden),
         missing_input,
     )
 
@@ -176,12 +177,13 @@ def unidirectional(
     hidden: int,
     cell: str = "tanh",
     layers: int = 1,
+    head_hidden: int = 0,
 ) -> Net:
     """The forward RNN of Eqs. (1) and (2), its index moved: x_t is predicted from h_{t−1}."""
     make_cell = lookup(CELLS, cell, "cell")
     key_f, key_y = jax.random.split(key)
     stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False)
-    return Net(stack, _no_layers(), make_head(head, key_y, frame, (hidden,)), "none")
+    return Net(stack, _no_layers(), make_head(head, key_y, frame, (hidden,), head_hidden), "none")
 
 
 def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:

@@ -6,7 +6,7 @@ from caesura.strategies.gsn import GSN
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
-from caesura.strategies.window import Window, around_gaps, around_missing
+from caesura.strategies.window import Place, Window, around_gaps, around_missing
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
@@ -25,6 +25,7 @@ __all__ = [
     "Marginals",
     "OneGram",
     "OneWay",
+    "Place",
     "Strategy",
     "Window",
     "around_gaps",

@@ -1,11 +1,13 @@
 """What every strategy can do, and what it answers with."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.nets.rnn import Net
@@ -84,6 +86,34 @@ def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:
     error = jnp.std(probs, axis=1, ddof=1 if n > 1 else 0) / (mean * n**0.5)
     carried_by_one = jnp.max(probs, axis=1) > 0.5 * n * mean
     return Estimate(jnp.log(mean) + top[:, 0], jnp.where(carried_by_one, jnp.inf, error))
+
+
+LANES = 128  # side by side, from which on more of them at once are no gain
+
+
+def on_copies(
+    key: PRNGKeyArray,
+    window: Window,
+    copies: int,
+    run: Callable[[PRNGKeyArray, Window, int], PyTree[Shaped[Array, "L ..."]]],
+) -> PyTree[Shaped[Array, "B copies ..."]]:
+    """What `run(key, lanes, n)` gives on `copies` of every window, n of them at once.
+
+    Lanes stride together, and those of one copy in many windows go the same way (`random_order`):
+    where there are windows enough, taking one copy after another spares the waiting, and memory.
+    """
+    windows = len(window.valid)
+    fitting = (n for n in range(1, copies + 1) if copies % n == 0 and n * windows <= LANES)
+    at_once = max(fitting, default=1)
+    lanes = window.repeat(at_once)
+    keys = jax.random.split(key, copies // at_once)
+    blocks = jax.lax.map(lambda k: run(k, lanes, at_once), keys)
+
+    def by_window(a: Array) -> Array:
+        split = a.reshape(len(keys), windows, at_once, *a.shape[2:])
+        return jnp.moveaxis(split, 0, 1).reshape(windows, copies, *a.shape[2:])
+
+    return jax.tree.map(by_window, blocks)
 
 
 def split_lanes(lanes: Shaped[Array, "Bn *rest"], n: int) -> Shaped[Array, "B n *rest"]:

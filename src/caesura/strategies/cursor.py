@@ -185,17 +185,21 @@ def left_to_right(window: Window) -> Order:
 
 
 def random_order(
-    key: PRNGKeyArray, window: Window, *, rightward: Bool[Array, ""] | bool = True
+    key: PRNGKeyArray, lanes: Window, copies: int, *, rightward: Bool[Array, ""] | bool = True
 ) -> Order:
     """The missing steps of each stretch, gap by gap and in random order inside a gap.
 
-    With one gap, as in the paper, that is any of the g! orders. With several (DEVIATION: the paper
-    has one), taking them one after another keeps the ways short, and lets `nade` be scored exactly
-    whatever their number.
+    Each of the `copies` of a window has an order of its own. Windows alike share theirs, so that
+    their lanes need not wait for each other.
+
+    With one gap, as in the paper, that is any of the g! orders. With several, taking them one after
+    another keeps the ways short, and lets `nade` be scored exactly whatever their number.
     """
-    missing = window.missing_steps
-    gap = jnp.cumsum(window.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
-    place = gap + jax.random.uniform(key, missing.shape)
+    # DEVIATION: the paper has one gap; several are filled one after another.
+    missing = lanes.missing_steps
+    gap = jnp.cumsum(lanes.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
+    each_copy = jax.random.uniform(key, (copies, missing.shape[1]))
+    place = gap + jnp.tile(each_copy, (len(missing) // copies, 1))
     steps = jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
     return Order(steps, jnp.sum(missing, axis=1))
 

@@ -68,7 +68,7 @@ class NADE(Strategy):
     ) -> Shaped[Array, "B S W D"]:
         key_order, key_visits = jax.random.split(key)
         lanes = window.repeat(samples)
-        cursor, _ = _fill(key_visits, net, lanes, random_order(key_order, lanes), draw)
+        cursor, _ = _fill(key_visits, net, lanes, random_order(key_order, lanes, samples), draw)
         return split_lanes(cursor.values, samples)
 
     def log_prob(
@@ -110,7 +110,7 @@ def _sampled_log_prob(
 ) -> Estimate:
     """The average over sampled orders, the same ones for all fills of a window."""
     lanes = window.repeat(orders)
-    order = random_order(key, lanes)
+    order = random_order(key, lanes, orders)
     order = jax.tree.map(lambda a: jnp.repeat(a, fills.shape[1], axis=0), order)
     lanes = lanes.with_fills(jnp.repeat(fills, orders, axis=0))
     _, log_probs = _fill(key, net, lanes, order, force)

@@ -15,10 +15,12 @@ from caesura.strategies.base import (
     Strategy,
     exactly,
     log_mean,
+    on_copies,
     split_lanes,
 )
 from caesura.strategies.cursor import (
     Cursor,
+    Noted,
     Visit,
     draw,
     draw_and_note,
@@ -57,8 +59,11 @@ class OneWay(Strategy):
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        _, noted = _fill(key, net, window.repeat(self.samples), draw_and_note)
-        return Marginals(*(log_mean(split_lanes(n, self.samples)) for n in noted))
+        def run(key: PRNGKeyArray, lanes: Window, copies: int) -> Noted:
+            noted: Noted = _fill(key, net, lanes, draw_and_note)[1]
+            return noted
+
+        return Marginals(*(log_mean(n) for n in on_copies(key, window, self.samples, run)))
 
 
 def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:

@@ -5,6 +5,7 @@ the two edges stand for the whole rest of the sequence, however long it is.
 """
 
 from collections import abc
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from caesura.nets.cells import State
 from caesura.nets.rnn import Net
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import Sequence
 
 
 class Window(eqx.Module):
@@ -71,51 +72,60 @@ def bucket(n: int) -> int:
     return power * 3 // 4 if power >= 4 and n <= power * 3 // 4 else power
 
 
+class Place(NamedTuple):
+    """A gap to be made in one of some complete sequences, with the end of its window."""
+
+    sequence: int
+    start: int
+    stop: int  # of the gap
+    end: int  # of the window
+
+
 def around_missing(net: Net, sequence: Sequence, stop: int) -> Window:
     """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
-    start = sequence.gaps[0].start
-    missing = sequence.missing[None, start:stop]
-    return _cut(net, sequence, np.array([start]), np.array([stop]), missing)
+    first, last = sequence.gaps[0].start, sequence.gaps[-1].stop
+    missing = sequence.missing[None, first:stop]
+    return _cut(net, [sequence], np.array([Place(0, first, last, stop)]), missing)
 
 
-def around_gaps(
-    net: Net, sequence: Sequence, gaps: abc.Sequence[Gap], stops: abc.Sequence[int]
-) -> Window:
-    """A window for each gap to be made in a complete sequence; gap i is cut out up to stops[i].
+def around_gaps(net: Net, sequences: abc.Sequence[Sequence], places: abc.Sequence[Place]) -> Window:
+    """A window for each gap to be made in complete sequences.
 
-    All of them share one pass over the sequence.
+    All gaps of a sequence share one pass over it, and the sequences are passed over side by side.
     """
-    starts, ends = np.array(gaps).T
-    width = max(np.array(stops) - starts)
-    inside = np.arange(width) < (ends - starts)[:, None]
-    missing = np.broadcast_to(inside[:, :, None], (*inside.shape, sequence.values.shape[1]))
-    return _cut(net, sequence, starts, np.array(stops), missing)
+    _, starts, stops, ends = np.array(places).T
+    inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
+    components = sequences[0].values.shape[1]
+    missing = np.broadcast_to(inside[:, :, None], (*inside.shape, components))
+    return _cut(net, sequences, np.array(places), missing)
 
 
 def _cut(
     net: Net,
-    sequence: Sequence,
-    starts: Int[np.ndarray, " B"],
-    stops: Int[np.ndarray, " B"],
+    sequences: abc.Sequence[Sequence],
+    places: Int[np.ndarray, "B 4"],
     missing: Bool[np.ndarray, "B width D"],
 ) -> Window:
     # NumPy pads everything here, so that JAX meets few shapes; windows even fewer than sequences,
     # because more is compiled for them.
-    length, width = bucket(len(sequence)), max(8, 1 << (missing.shape[1] - 1).bit_length())
-    rows = starts[:, None] + np.arange(width)
-    valid = rows < stops[:, None]
+    lengths = _pad(np.array([len(sequence) for sequence in sequences]), bucket(len(sequences)))
+    length, width = bucket(int(max(lengths))), max(8, 1 << (missing.shape[1] - 1).bit_length())
+    which, starts, _, ends = places.T
+    steps = starts[:, None] + np.arange(width)
+    values = _pad(np.stack([_pad(s.values, length) for s in sequences]), len(lengths))
+    unknown = _pad(np.stack([_pad(s.missing, length) for s in sequences]), len(lengths))
     left, right = _edges(
         net,
-        jnp.asarray(_pad(sequence.values, length)),
-        jnp.asarray(_pad(sequence.missing, length)),
-        jnp.asarray(np.arange(length) < len(sequence)),
-        jnp.asarray(starts),
-        jnp.asarray(stops),
+        jnp.asarray(values),
+        jnp.asarray(unknown),
+        jnp.asarray(np.arange(length) < lengths[:, None]),
+        jnp.asarray(np.stack([which, starts])),
+        jnp.asarray(np.stack([which, ends])),
     )
     return Window(
-        values=jnp.asarray(sequence.values[np.minimum(rows, len(sequence) - 1)]),
+        values=jnp.asarray(values[which[:, None], np.minimum(steps, length - 1)]),
         missing=jnp.asarray(_pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
-        valid=jnp.asarray(valid),
+        valid=jnp.asarray(steps < ends[:, None]),
         left=left,
         right=right,
     )
@@ -128,13 +138,13 @@ def _pad(array: Shaped[np.ndarray, "T ..."], length: int) -> Shaped[np.ndarray, 
 @eqx.filter_jit
 def _edges(
     net: Net,
-    values: Shaped[Array, "T D"],
-    unknown: Bool[Array, "T D"],
-    valid: Bool[Array, " T"],
-    starts: Int[Array, " B"],
-    stops: Int[Array, " B"],
+    values: Shaped[Array, "n T D"],
+    unknown: Bool[Array, "n T D"],
+    valid: Bool[Array, "n T"],
+    starts: Int[Array, "2 B"],
+    ends: Int[Array, "2 B"],
 ) -> tuple[State, State]:
-    states = net.states(net.inputs(values, unknown), valid)
-    left = jax.tree.map(lambda h: h[starts], states.forward)
-    right = jax.tree.map(lambda h: h[stops], states.backward)
+    states = jax.vmap(lambda v, u, ok: net.states(net.inputs(v, u), ok))(values, unknown, valid)
+    left = jax.tree.map(lambda h: h[starts[0], starts[1]], states.forward)
+    right = jax.tree.map(lambda h: h[ends[0], ends[1]], states.backward)
     return left, right

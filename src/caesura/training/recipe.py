@@ -23,6 +23,7 @@ class Recipe:
     cell: str
     hidden: int
     layers: int
+    head_hidden: int  # units of a hidden layer in the head, in which past and future meet; 0: none
     missing_input: str
     # What is hidden: gaps of `gap` steps every `every` steps (0: nothing), and what is predicted.
     gap: int

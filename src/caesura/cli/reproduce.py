@@ -1,0 +1,159 @@
+"""`caesura reproduce`: the paper's tables and figures, in a run that can be stopped and resumed."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from caesura.cli.cores import use_all_cores
+from caesura.cli.gap_counter import GapCounter
+from caesura.cli.interruption import Interruption
+from caesura.cli.options import DataFolder, Json
+from caesura.cli.output import answer_json, note
+from caesura.cli.training_progress import showing
+from caesura.errors import lookup
+from caesura.reproduce.paper import ITEMS
+from caesura.reproduce.results import MODELS
+from caesura.reproduce.watch import Watch
+
+if TYPE_CHECKING:
+    from caesura.training.loop import Progress
+
+
+def reproduce(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Where the table of results, the page, the models and the checkpoints are kept.",
+        ),
+    ],
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ITEM",
+            help="What to measure: table1, table2, table3, figure2, figure3; models to train "
+            "alone; pages to make the page from the table of results alone; all for everything.",
+            show_default="all",
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A TOML file that says what is trained and measured.",
+            show_default="the whole paper",
+        ),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this data set; may be given several times.",
+            show_default="all of the plan",
+        ),
+    ] = None,
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this recipe; may be given several times.",
+            show_default="all of the plan",
+        ),
+    ] = None,
+    folder: DataFolder = None,
+    json: Json = False,
+) -> None:
+    """Reproduce the tables and figures of the paper.
+
+    Results go to FOLDER/reproduce.csv, one a row, as soon as they are there; those that it holds
+    are not computed again, nor are nets trained again whose models are in FOLDER/models. Whatever
+    ends it (Ctrl-C, `kill`, a power cut), the same command goes on. `all` and `pages` also write
+    FOLDER/reproduce.md and its pictures.
+    """
+    chosen = items or ["all"]
+    for name in chosen:
+        lookup(dict.fromkeys((*ITEMS, MODELS, "pages", "all")), name, "item")
+    with_pages = not {"all", "pages"}.isdisjoint(chosen)
+    if with_pages:
+        from caesura.plot import check_picture
+
+        check_picture("page.png")
+    use_all_cores()
+    told: dict[str, Any] = {"folder": str(output)}
+    if set(chosen) != {"pages"}:
+        told |= _work(chosen, output, plan, dataset or [], recipe or [], folder)
+    if with_pages:
+        from caesura.reproduce.page import write_pages
+
+        told["page"] = str(write_pages(output))
+    if json:
+        answer_json(told)
+    else:
+        _show(told)
+
+
+def _work(
+    chosen: list[str],
+    output: Path,
+    plan: Path | None,
+    datasets: list[str],
+    recipes: list[str],
+    folder: Path | None,
+) -> dict[str, Any]:
+    from caesura.reproduce.plan import read_plan
+    from caesura.reproduce.run import reproduce
+    from caesura.training.loop import Stopped
+
+    part = read_plan(plan).only(datasets, recipes)
+    wanted = list(part.items) if "all" in chosen else [c for c in chosen if c in ITEMS]
+    for name in wanted:
+        lookup(part.items, name, "item in the plan")
+    if MODELS in chosen:
+        wanted.append(MODELS)
+    with Interruption() as interruption:
+        try:
+            return vars(reproduce(part, wanted, output, folder, _Shown(interruption)))
+        except Stopped:
+            note(f"Stopped; to go on: {shlex.join(['caesura', *sys.argv[1:]])}")
+            raise typer.Exit(128 + interruption.signal) from None
+
+
+class _Shown(Watch):
+    """On stderr, until there is a signal."""
+
+    def __init__(self, interruption: Interruption) -> None:
+        self.interruption = interruption
+
+    def note(self, sentence: str) -> None:
+        note(sentence)
+
+    def stopped(self) -> bool:
+        return self.interruption.asked()
+
+    @contextmanager
+    def training(self, name: str) -> "Iterator[Callable[[str, Progress], None]]":
+        note(f"training: {name}")
+        with showing() as report:
+            yield report
+
+    @contextmanager
+    def scoring(self, name: str) -> "Iterator[Callable[[int, int], None]]":
+        note(name)
+        with GapCounter(name) as counter:
+            yield counter.count
+
+
+def _show(told: dict[str, Any]) -> None:
+    if "trained" in told:
+        print(
+            f"{told['trained']} nets trained, {told['computed']} results computed, "
+            f"{told['found']} found in '{told['folder']}'."
+        )
+    if "page" in told:
+        print(f"The page is '{told['page']}'.")

@@ -1,0 +1,206 @@
+"""The page of results, and its pictures: made from the table of results and nothing else."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from caesura.errors import CaesuraError
+from caesura.files import make_folder, write_text
+from caesura.plot import save_picture
+from caesura.reproduce import paper
+from caesura.reproduce.markdown import NONE, table
+from caesura.reproduce.pictures import draw_pictures
+from caesura.reproduce.results import MODELS, NAME, Result, Results
+from caesura.reproduce.tables import as_printed, compare, excerpts, find, with_error
+
+PAGE = "reproduce.md"
+PICTURES = "pictures"
+
+
+def write_pages(folder: Path) -> Path:
+    """Write the page and its pictures beside the table of results in a folder."""
+    if not (folder / NAME).is_file():
+        raise CaesuraError(f"There are no results in '{folder}': it holds no '{NAME}'.")
+    results = Results(folder / NAME).rows
+    pictures = draw_pictures(results)
+    make_folder(folder / PICTURES)
+    for name, figure in pictures.items():
+        save_picture(figure, folder / PICTURES / f"{name}.png")
+    write_text(folder / PAGE, render(results, pictures))
+    return folder / PAGE
+
+
+def render(results: list[Result], pictures: Collection[str]) -> str:
+    """The page as Markdown; `pictures` are the names of those that lie beside it."""
+    text = (resources.files("caesura.reproduce") / "page.md").read_text("utf-8")
+    return Template(text).substitute(
+        summary=_summary(results),
+        table1=compare(results, "table1"),
+        table2=compare(results, "table2"),
+        table3="\n\n".join(excerpts(results, source) for source in paper.SOURCES),
+        figure2="\n\n".join(
+            _picture(f"figure2-{source}", f"Figure 2 with {title}", pictures)
+            for source, title in paper.SOURCES.items()
+        ),
+        figure3=_picture("figure3", "Figure 3", pictures),
+        worse=_worse(results),
+        onegram=_onegram(results),
+        shortened=_shortened(results),
+        cost=_cost(results),
+        trainings=_trainings(results),
+        settings=_settings(results),
+    )
+
+
+def _picture(name: str, title: str, pictures: Collection[str]) -> str:
+    shown = f"![{title}]({PICTURES}/{name}.png)" if name in pictures else NONE
+    return f"{title}:\n\n{shown}"
+
+
+class Comparison(NamedTuple):
+    """A number of the paper that one of ours stands beside."""
+
+    item: str
+    row: paper.Row
+    dataset: str
+    theirs: float
+    ours: Result
+
+
+def _comparisons(results: list[Result], source: str) -> list[Comparison]:
+    """All but the one-gram, whose row is the paper's own riddle."""
+    return [
+        Comparison(item, row, dataset, theirs, ours)
+        for item, table in paper.TABLES.items()
+        for row in table
+        for dataset, theirs in zip(paper.DATASETS, row.values, strict=True)
+        if row is not paper.ONEGRAM
+        and theirs is not None
+        and (ours := find(results, item, row, source, dataset)) is not None
+    ]
+
+
+def _summary(results: list[Result]) -> str:
+    counts = []
+    for source, title in paper.SOURCES.items():
+        music = [c for c in _comparisons(results, source) if c.dataset != "wiki96"]
+        better = sum(c.ours.nats < c.theirs for c in music)
+        if music:
+            counts.append(f"in {better} of {len(music)} places with {title}")
+    if not counts:
+        return "Nothing that could be compared with the paper is measured yet."
+    return (
+        "On the four music sets, our numbers in Tables 1 and 2, the one-gram apart, are better "
+        f"than the paper's {' and '.join(counts)}."
+    )
+
+
+def _worse(results: list[Result]) -> str:
+    """The numbers of the paper that neither of ours meets."""
+    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    for source in paper.SOURCES:
+        for c in _comparisons(results, source):
+            found.setdefault((c.item, c.row.title, c.dataset), []).append(c)
+    lines = []
+    for (item, title, dataset), same in found.items():
+        best = min(same, key=lambda c: c.ours.nats)
+        if best.ours.nats > best.theirs:
+            where = " on another text" if dataset == "wiki96" else ""
+            lines.append(
+                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {with_error(best.ours)} by "
+                f"`{best.ours.recipe}`, the paper {as_printed(best.theirs)}{where}"
+            )
+    return "\n".join(lines) or "Nowhere that was measured."
+
+
+def _onegram(results: list[Result]) -> str:
+    rows = []
+    for (name, title), theirs in zip(paper.DATASETS.items(), paper.ONEGRAM.values, strict=True):
+        found = [find(results, "table1", paper.ONEGRAM, source, name) for source in paper.SOURCES]
+        ours = next((r for r in found if r), None)
+        factor = f"{theirs / ours.nats:.2f}" if ours and theirs else NONE
+        rows.append([title, as_printed(theirs or 0.0), with_error(ours) if ours else NONE, factor])
+    return table(["", "paper", "ours", "factor"], rows)
+
+
+def _shortened(results: list[Result]) -> str:
+    lines = [
+        f"- `{r.recipe}` on {paper.DATASETS[r.dataset]}: {r.planned_updates} updates, where the "
+        f"recipe has {r.recipe_updates}"
+        for r in results
+        if r.item == MODELS and r.planned_updates < r.recipe_updates
+    ]
+    for row in paper.TABLE1:
+        for source in row.recipes:
+            for name in paper.DATASETS:
+                r = find(results, "table1", row, source, name)
+                wanted = paper.gaps(name, row.strategy)
+                if r and "limit=" in r.settings and (wanted is None or (r.gaps or 0) < wanted):
+                    lines.append(
+                        f"- Table 1, {row.title}, {paper.DATASETS[name]}, {paper.SOURCES[source]}: "
+                        f"{r.gaps} gaps, where the paper takes {wanted or 'all'}"
+                    )
+    return "\n".join(lines) or "Nothing."
+
+
+def _trainings(results: list[Result]) -> str:
+    rows = [
+        [
+            paper.DATASETS[r.dataset],
+            f"`{r.recipe}`",
+            r.settings,
+            f"{r.updates} of {r.planned_updates}",
+            f"{r.nats:.4f}",
+            f"{r.seconds:.0f}",
+            r.hardware,
+            str(r.seed),
+            f"`{r.fingerprint}`",
+        ]
+        for r in results
+        if r.item == MODELS
+    ]
+    header = ["set", "recipe", "fields", "updates", "validation NLL", "seconds", "hardware"]
+    return table([*header, "seed", "fingerprint"], rows, left=3)
+
+
+def _settings(results: list[Result]) -> str:
+    """What was measured alike is one row."""
+    alike: dict[tuple[str, str, str], dict[str, int]] = {}
+    for item in paper.ITEMS:
+        for r in results:
+            if r.item == item:
+                sets = alike.setdefault((item, r.strategy, r.settings), {})
+                sets[r.dataset] = max(sets.get(r.dataset, 0), r.gaps or 0)
+    rows = [
+        [
+            _title(item),
+            strategy or "single steps",
+            settings or "all steps",
+            ", ".join(f"{paper.DATASETS[name]} {gaps}" for name, gaps in sets.items()),
+        ]
+        for (item, strategy, settings), sets in alike.items()
+    ]
+    return table(["for", "strategy", "settings", "gaps"], rows, left=4)
+
+
+def _cost(results: list[Result]) -> str:
+    if not results:
+        return "Nothing is measured yet."
+    trained = sum(r.seconds for r in results if r.item == MODELS)
+    measured = sum(r.seconds for r in results if r.item != MODELS)
+    where = " and ".join(sorted({r.hardware for r in results}))
+    return (
+        f"On {where}: {_clock(trained)} of training and {_clock(measured)} of measuring (hours, "
+        f"minutes, seconds), for {len(results)} results."
+    )
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def _title(item: str) -> str:
+    return f"{item[:-1].title()} {item[-1]}"

@@ -1,0 +1,85 @@
+"""The nets: trained once for each configuration, and found again by its fingerprint."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from caesura import datasets
+from caesura.datasets.folder import Folder
+from caesura.errors import CaesuraError
+from caesura.files import make_folder
+from caesura.filler import Filler, load
+from caesura.learn import train
+from caesura.reproduce.plan import Training
+from caesura.reproduce.watch import Watch
+
+
+class Sets:
+    """The public sets, each verified and loaded once."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._items: dict[tuple[str, str], list[Any]] = {}
+
+    def load(self, name: str, split: str) -> list[Any]:
+        """The items of a split."""
+        if (name, split) not in self._items:
+            states = datasets.verify(name, self.folder)
+            for path in (path for path, state in states.items() if state == "altered"):
+                raise CaesuraError(f"The file '{path}' of the set '{name}' is not the public one.")
+            self._items[name, split] = datasets.load(name, split, self.folder)
+        return self._items[name, split]
+
+
+def fingerprint(training: Training, seed: int) -> str:
+    """Sixteen digits that stand for the recipe with its fields, the data and the seed."""
+    chosen = training.choose(training.fields)
+    holding = datasets.DATASETS[training.dataset].holding
+    document = {
+        "recipe": asdict(chosen.recipe),
+        "kind": chosen.kind_fields,
+        "data": [holding["train"].sha256, holding["valid"].sha256],
+        "seed": seed,
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def model_path(out: Path, name: str) -> Path:
+    """Where the model with that fingerprint is kept."""
+    return out / "models" / f"{name}.model"
+
+
+class Obtained(NamedTuple):
+    """A net that can be measured, and whether it was trained just now."""
+
+    filler: Filler
+    new: bool
+
+
+def obtain(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
+    """The filler of a training: read if it is there, else trained, from a checkpoint if any."""
+    name = fingerprint(training, seed)
+    path, checkpoints = model_path(out, name), out / "checkpoints" / name
+    if new := not path.exists():
+        with watch.training(f"{training.recipe} on {training.dataset}") as report:
+            filler = train(
+                sets.load(training.dataset, "train"),
+                kind=training.kind,
+                recipe=training.recipe,
+                seed=seed,
+                valid=sets.load(training.dataset, "valid"),
+                checkpoints=checkpoints,
+                resume=True,
+                report=report,
+                warn=watch.note,
+                stop=watch.stopped,
+                **training.fields,
+            )
+        make_folder(path.parent)
+        filler.save(path)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    # Read in any case, so that what is measured is what was saved.
+    return Obtained(load(path), new)

@@ -1,0 +1,81 @@
+"""Commands run in this process, and a folder with data and models to run them on."""
+
+import functools
+import os
+import shutil
+import sys
+
+import jax
+from typer.testing import CliRunner
+
+from caesura.cli import app
+from songs import ode_to_joy
+
+TEXT = "the quick brown fox jumps over the lazy dog; " * 20
+PATH = {"PYTHONPATH": os.pathsep.join(sys.path)}  # for other processes
+TINY = ["hidden=8", "cell=tanh", "batch=2", "length=16", "validate_every=2", "valid_steps=100"]
+
+
+def run(*words, stdin=None):
+    return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+
+
+def ask(*words, stdin=None):
+    """The answer of a command that goes well."""
+    result = run(*words, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def mistake(*words):
+    """The one sentence that a command complains with."""
+    result = run(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("Error: ")
+    assert lines[0][-1] in ".?"
+    return lines[0].removeprefix("Error: ")
+
+
+def settings(*more):
+    return [word for setting in (*TINY, *more) for word in ("--set", setting)]
+
+
+@functools.cache
+def trained(folder):
+    """The folder, now with data and models, and what the two trainings answered."""
+    jax.devices()  # from now on there is one device, as in the other tests, whatever `train` asks
+    folder.mkdir()
+    (folder / "text.txt").write_text(TEXT)
+    ode_to_joy().save(folder / "song.mid")
+    told = {
+        "text": run(
+            *("train", "text", folder / "text.txt", "-o", folder / "text.model", "--json"),
+            *("--recipe", "nade,rnn", *settings("steps=4", "valid_steps=50")),
+        ),
+        "music": run(
+            *("train", "music", folder / "song.mid", "-o", folder / "music.model"),
+            *("--resume", *settings("steps=2", "transpose=0", "strategy=onegram")),
+        ),
+    }
+    for result in told.values():
+        assert result.exit_code == 0, result.output
+    return folder, told
+
+
+def trained_once(tmp_path_factory):
+    """What was trained, for all files of tests together: it takes a while."""
+    return trained(tmp_path_factory.getbasetemp() / "trained")
+
+
+def copies(made, tmp_path):
+    """Copies that a test may do with as it likes."""
+    for name in ("text.txt", "song.mid", "text.model", "music.model"):
+        shutil.copy(made[0] / name, tmp_path / name)
+    return tmp_path
+
+
+def empty_data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAESURA_DATA", str(tmp_path / "sets"))
