@@ -3,8 +3,8 @@ PY := .venv/bin/python
 
 .PHONY: demo test test-all lint bench docs clean
 
-demo: .venv/.ready  ## train a small model on a short text and fill gaps in it
-	$(PY) demo/demo.py
+demo: .venv/.ready  ## texts and a tune with gaps, filled: demo/out/index.html
+	$(PY) -m demo
 
 test: .venv/.ready  ## the tests, without the slow ones
 	$(PY) -m pytest -n 2 -m "not slow"
@@ -31,4 +31,4 @@ docs: .venv/.ready  ## docs/cli.md, from the help of the commands
 	touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache demo/out

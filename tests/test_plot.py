@@ -71,3 +71,10 @@ def test_mistakes_get_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(CaesuraError, match="Pictures need matplotlib"):
         plot_positions({"nade": np.ones(3)})
+
+
+def test_keys_have_the_names_that_musicians_use():
+    axes = plot_roll(np.ones((2, 88), np.int8), np.zeros((0, 2), int), np.zeros(0)).axes[0]
+    names = dict(zip(axes.get_yticks().tolist(), axes.get_yticklabels(), strict=True))
+    assert names[60].get_text() == "C4"
+    assert names[68].get_text() == "G♯4"

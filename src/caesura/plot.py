@@ -23,6 +23,7 @@ MOST_LINES = 40
 NAMED = {"\n": "↵", "\t": "→"}
 AROUND = 48  # steps that are shown on both sides of the gaps
 LOWEST_KEY = 21  # the MIDI number of a piano's first key
+NAMED_KEYS = {0: "C", 4: "E", 8: "G♯"}  # by their place in an octave: enough to find the others
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
@@ -134,11 +135,12 @@ def plot_roll(
     draw(np.where(np.isnan(sure), np.nan, 0.06), "Greys")  # where the gaps are
     draw(np.where(on & np.isnan(sure), 0.65, np.nan), "Greys")
     image = draw(np.where(on, sure, np.nan), _colours("Oranges", 0.3, 1.0))
+    named = [key for key in range(LOWEST_KEY, LOWEST_KEY + len(on)) if key % 12 in NAMED_KEYS]
+    axes.set_yticks(named, [f"{NAMED_KEYS[key % 12]}{key // 12 - 1}" for key in named], fontsize=8)
     axes.set_ylim(LOWEST_KEY + low - 2.5, LOWEST_KEY + high + 2.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("step")
-    axes.set_ylabel("key (MIDI number)")
+    axes.set_ylabel("key")
     _confidence_bar(figure, image, axes)
     return figure
 

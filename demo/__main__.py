@@ -1,0 +1,48 @@
+"""Fill gaps in some texts and two bars of a tune, and lay out what comes of it on one page."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+
+import caesura
+from caesura.files import make_folder, write_text
+from caesura.plot import save_picture
+from demo import terminal
+from demo.bars import refill
+from demo.page import write_page
+from demo.restoration import CONTEST, CONTESTANTS, TEXTS, restore
+from demo.tune import ERASED, song
+
+OUT = Path(__file__).parent / "out"
+
+
+def main(folder: Path = OUT, load: Callable[[str], caesura.Filler] = caesura.load) -> None:
+    """Everything into one folder; `load` gives the models called 'text' and 'music'."""
+    began = time.perf_counter()
+    console = Console(highlight=False)
+    terminal.greet(console)
+    # Most of the time goes into compiling, on one core: so words and music go side by side.
+    with console.status("One moment: programs are being compiled"), ThreadPoolExecutor() as pool:
+        refilling = pool.submit(refill, load("music"), song(), ERASED)
+        filler = load("text")
+        restorations = []
+        for title, text in TEXTS.items():
+            restorations.append(restore(filler, title, text))
+            terminal.show(console, restorations[-1])
+        contest = [restore(filler, strategy, CONTEST, strategy) for strategy in CONTESTANTS]
+        terminal.show_contest(console, contest)
+        refilled = refilling.result()
+    terminal.show_bars(console, refilled)
+    make_folder(folder)
+    for name, version in refilled.songs.items():
+        version.save(folder / f"{name}.mid")
+    save_picture(refilled.fill.plot(), folder / "filled.png")
+    write_text(folder / "index.html", write_page(restorations, contest, refilled))
+    terminal.farewell(console, folder / "index.html", time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Two bars of a song erased, and filled in several ways."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from caesura import Fill, Filler
+from caesura.kinds import Song
+from caesura.kinds.notes import Grid, find_lanes
+from caesura.kinds.roll import LOWEST_KEY
+from caesura.strategies import NADE
+
+# Exact scores of so many steps take longer to compile than all the rest of the demo.
+STRATEGY = NADE(exact_up_to=8, orders=20)
+SAMPLES = 16
+SHOWN = 3
+
+
+class Note(NamedTuple):
+    """A note of a song on the grid of a model."""
+
+    key: int  # its MIDI number
+    first: int  # the first step in which it sounds
+    stop: int  # the one after its last
+
+
+@dataclass(frozen=True)
+class Refilled:
+    """A song, the same with some of its bars erased, and with other ones in their place."""
+
+    original: Song
+    erased: Song
+    filled: list[Song]  # the likeliest of the fills, which are all different
+    bars: tuple[int, int]  # those that were erased: the first, and the one after the last
+    gap: slice  # the same in steps
+    steps_per_beat: int
+    expected: Float[np.ndarray, "T 88"]  # how probable it is that a key sounds; 0 outside the gap
+    fill: Fill
+
+    @property
+    def songs(self) -> dict[str, Song]:
+        """All of them, by the names of their files."""
+        fills = {f"filled-{number}": song for number, song in enumerate(self.filled, 1)}
+        return {"original": self.original, "erased": self.erased} | fills
+
+    def notes(self, name: str) -> list[Note]:
+        """What sounds in one of the songs."""
+        song = self.songs[name]
+        lanes = find_lanes(song, Grid.of(song, self.steps_per_beat))
+        return [Note(LOWEST_KEY + lane.key, n.first, n.stop) for lane in lanes for n in lane.notes]
+
+
+def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
+    """Erase bars of a song, and fill them with the likeliest of some fills that are drawn."""
+    kind = filler.kind
+    gap = kind.steps_of_bars(song, *bars)
+    fill = filler.fill(song, missing=gap, samples=SAMPLES, strategy=STRATEGY)
+    missing = np.zeros(fill.values.shape, bool)
+    missing[gap] = True
+    expected = np.zeros(fill.values.shape)
+    expected[missing] = np.exp(filler.marginals(song, missing=gap).log_probs[:, 1])
+    ranked = dict.fromkeys(fill.samples[number] for number in np.argsort(-fill.log_probs))
+    return Refilled(
+        original=song,
+        erased=kind.write(song, missing, np.zeros_like(fill.values)),
+        filled=list(ranked)[:SHOWN],
+        bars=bars,
+        gap=gap,
+        steps_per_beat=kind.steps_per_beat,
+        expected=expected,
+        fill=fill,
+    )

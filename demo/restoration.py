@@ -1,0 +1,117 @@
+"""Texts with gaps whose truth is known, and what a filler makes of them."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from caesura import Fill, Filler
+
+SAMPLES = 32
+SHOWN = 3  # of the restorations of a text, and of the characters at a place
+
+# What stands in brackets is hidden from the model. All gaps are of four characters and all texts of
+# about one length, so that they share their compiled programs.
+TEXTS = {
+    "A distress call": "We have struck an ice[berg]. We are sinking fast. "
+    "Come to our as[sist]ance at once.",
+    "A pangram": "The q[uick] brown fox jumped over the lazy dog, who was ver[y mu]ch surprised.",
+    "A label in a museum": "The stone was found in 1799 by French sol[dier]s near Rosetta, "
+    "in the delta of the [Nile].",
+    "A novel": "It was the best of [time]s, it was the worst of times, it was the age of [wisd]om.",
+    "Two dates": "Columbus sailed to America in [1492], and died in the town of Valladolid "
+    "in [1506].",
+}
+CONTEST = "He was a [prof]essor of physics at the Univ[ersi]ty of Vienna, and died there in 1906."
+CONTESTANTS = {
+    "nade": "both sides",
+    "oneway": "the left side",
+    "onegram": "neither side",
+}
+
+
+class Reading(NamedTuple):
+    """What could stand in the gaps of a text, from left to right."""
+
+    words: tuple[str, ...]
+    probability: float  # of all of them together
+    true: bool
+
+
+class Candidate(NamedTuple):
+    """A character that could stand at a place."""
+
+    character: str
+    probability: float
+
+
+class Letter(NamedTuple):
+    """A missing character: the one that was chosen, what it should be, and what else it could."""
+
+    place: int
+    chosen: Candidate
+    truth: str
+    others: list[Candidate]
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """A damaged text, and how a strategy restored it."""
+
+    title: str
+    truth: str
+    gaps: list[tuple[int, int]]  # the first character of each, and the one after its last
+    fill: Fill
+    likeliest: list[list[tuple[str, float]]]  # characters at each missing place
+    truth_probability: float
+
+    @property
+    def damaged(self) -> str:
+        """The text as the model sees it."""
+        missing = {letter.place for letter in self.letters}
+        return "".join("_" if n in missing else c for n, c in enumerate(self.truth))
+
+    @property
+    def letters(self) -> list[Letter]:
+        """The missing characters, from left to right."""
+        letters = []
+        for (place, _), sure, likeliest in zip(
+            self.fill.places.tolist(), self.fill.confidence.tolist(), self.likeliest, strict=True
+        ):
+            chosen = Candidate(self.fill.best[place], sure)
+            others = [Candidate(*pair) for pair in likeliest if pair[0] != chosen.character]
+            letters.append(Letter(place, chosen, self.truth[place], others[: SHOWN - 1]))
+        return letters
+
+    @property
+    def readings(self) -> list[Reading]:
+        """The likeliest that were drawn, each once, and the truth wherever it comes."""
+        found = dict(zip(self.fill.samples, np.exp(self.fill.log_probs).tolist(), strict=True))
+        drawn = sorted(found, key=found.__getitem__, reverse=True)[:SHOWN]
+        found.setdefault(self.truth, self.truth_probability)
+        shown = sorted({*drawn, self.truth}, key=found.__getitem__, reverse=True)
+        return [self._reading(text, found[text]) for text in shown]
+
+    @property
+    def best(self) -> Reading:
+        """The likeliest that was drawn."""
+        return self._reading(self.fill.best, float(np.exp(self.fill.log_probs.max())))
+
+    def _reading(self, text: str, probability: float) -> Reading:
+        words = tuple(text[start:stop] for start, stop in self.gaps)
+        return Reading(words, probability, text == self.truth)
+
+
+def restore(filler: Filler, title: str, marked: str, strategy: str = "nade") -> Restoration:
+    """Hide what a text has in brackets, and fill it again."""
+    truth = re.sub(r"[\[\]]", "", marked)
+    gaps = [
+        (match.start() - 2 * number, match.end() - 2 * number - 2)
+        for number, match in enumerate(re.finditer(r"\[.+?\]", marked))
+    ]
+    missing = [place for gap in gaps for place in range(*gap)]
+    fill = filler.fill(truth, missing=missing, samples=SAMPLES, strategy=strategy)
+    likeliest = filler.marginals(truth, missing=missing, strategy=strategy).top(SHOWN)
+    log_prob = filler.log_prob(truth, missing=missing, strategy=strategy)
+    return Restoration(title, truth, gaps, fill, likeliest, float(np.exp(log_prob)))
