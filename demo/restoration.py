@@ -11,15 +11,18 @@ from caesura import Fill, Filler
 SAMPLES = 32
 SHOWN = 3  # of the restorations of a text, and of the characters at a place
 
-# What stands in brackets is hidden from the model. All gaps are of four characters and all texts of
-# about one length, so that they share their compiled programs.
+# What stands in brackets is hidden from the model. All gaps are of four characters, and all texts
+# and the ways between their gaps of about one length: so they share their compiled programs.
 TEXTS = {
-    "A distress call": "We have struck an ice[berg]. We are sinking fast. "
-    "Come to our as[sist]ance at once.",
+    "A chronicle": "The Battle of Hast[ings] was fought in 1066 between the Nor[mans] and the "
+    "English.",
+    "A declaration": "We hold these truths to be self-evi[dent], that all men are created "
+    "eq[ual ]before the law.",
+    "A letter to the editor": "To the Edi[tor ]of the Times: Sir, I have the hon[our ]to remain, "
+    "your obedient servant.",
+    "A wet letter": "The letter, dam[aged] by water, says that the army will att[ack ]the city "
+    "before dawn.",
     "A pangram": "The q[uick] brown fox jumped over the lazy dog, who was ver[y mu]ch surprised.",
-    "A label in a museum": "The stone was found in 1799 by French sol[dier]s near Rosetta, "
-    "in the delta of the [Nile].",
-    "A novel": "It was the best of [time]s, it was the worst of times, it was the age of [wisd]om.",
     "Two dates": "Columbus sailed to America in [1492], and died in the town of Valladolid "
     "in [1506].",
 }
