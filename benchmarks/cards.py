@@ -61,7 +61,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen, and so are long gaps, which it fills with words that "
         "fit their edges better than each other. It has learnt the biases of its source.",
-        gaps={"nade": 5_000, "gsn": 100, "oneway": 5_000, "onegram": 5_000},
+        gaps={"nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(
@@ -72,7 +72,7 @@ CARDS = {
         "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
         "struck again. The keys of one step are drawn independently of each other, so that a chord "
         "may hold notes of two that would each be right. Styles beyond its sources are guesses.",
-        gaps={"nade": 2_000, "gsn": 100, "oneway": 2_000, "onegram": 2_000},
+        gaps={"nade": 2_000, "oneway": 2_000, "onegram": 2_000},
         options={},
     ),
 }

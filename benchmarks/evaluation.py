@@ -1,0 +1,114 @@
+"""What scoring a row of Table 1 costs, against the fewest operations that it needs.
+
+    python benchmarks/evaluation.py            on a GPU: one batch of gaps, a few chains of each
+    python benchmarks/evaluation.py --quick    small nets and few gaps, to see that it runs
+
+The floor is the multiplications and additions of the net's matrix products, each counted once, over
+the rate of one large product of the same precision on the same device. Times are without
+compilation, and scaled from the gaps and chains that were timed to those of the paper's protocol.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from caesura.evaluate import room, score_gaps
+from caesura.nets.frames import Categorical
+from caesura.nets.rnn import Net, bidirectional, unidirectional
+from caesura.strategies import GSN, NADE, Bayes, OneWay, Strategy
+
+GAP, STEPS, LOOKAHEAD, SYMBOLS, STRETCH = 5, 100, 15, 96, 2048
+KEY = jax.random.key(0)
+
+
+class Row(NamedTuple):
+    """A strategy as it is timed, and how much more of it the protocol asks for."""
+
+    name: str
+    net: Net
+    strategy: Strategy
+    gaps: int  # timed
+    asked: int  # gaps of the protocol
+    chains: int  # of the protocol, for each that is timed
+    cell_steps: float  # for one gap and one chain
+    heads: float  # outputs, likewise
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    hidden, gaps, some = (16, 20, 10) if quick else (684, 16384, 1000)
+    rng = np.random.default_rng(0)
+    pieces = [rng.integers(0, SYMBOLS, (STRETCH, 1)) for _ in range(2 if quick else 512)]
+    rate = matmul_rate(256 if quick else 8192)
+    print(f"{jax.devices()[0].device_kind}: {rate / 1e12:.1f} TFLOP/s in a large matrix product\n")
+    print("| strategy | gaps | chains | TFLOP | floor | time | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows(hidden, gaps, some):
+        least = flops(row) / rate
+        took = clock(lambda row=row: score_gaps(row.net, row.strategy, pieces, limit=row.gaps))
+        took *= row.asked / row.gaps * row.chains
+        print(
+            f"| {row.name} | {row.asked} | {row.chains} | {flops(row) / 1e12:.1f} "
+            f"| {least:.2f} s | {took:.1f} s | {took / least:.1f} |",
+            flush=True,
+        )
+
+
+def rows(hidden: int, gaps: int, some: int) -> list[Row]:
+    """The paper's nets for text; their weights do not matter here."""
+    frame = Categorical(SYMBOLS)
+    both = bidirectional(KEY, frame, head="softmax", hidden=hidden)
+    forward = unidirectional(KEY, frame, head="softmax", hidden=hidden * 1000 // 684)
+    way = (GAP + 1) / 3  # from one place to the next, on average
+    ahead = SYMBOLS * (LOOKAHEAD + (GAP + 1) / 2)
+    return [
+        Row("nade", both, NADE(), gaps, 50_000, 1, 2 * (2**GAP - 2), GAP * 2 ** (GAP - 1)),
+        Row("gsn", both, GSN(STEPS, chains=1), gaps, 50_000, 100, STEPS * way, STEPS),
+        Row("oneway", forward, OneWay(), gaps, 50_000, 1, GAP - 1, GAP),
+        Row(
+            "bayes",
+            forward,
+            Bayes(STEPS, chains=1, lookahead=LOOKAHEAD),
+            some,
+            1_000,
+            100,
+            STEPS * (way + ahead),
+            STEPS * ahead,
+        ),
+    ]
+
+
+def flops(row: Row) -> float:
+    """Two for each weight: of a cell's recurrence, and of the head."""
+    cell = row.net.forward.cells[0]
+    each = 2 * (row.cell_steps * cell.W_h.size + row.heads * row.net.head.W_y.size)
+    return each * row.asked * row.chains
+
+
+def matmul_rate(size: int) -> float:
+    with jax.default_matmul_precision(room().precision):
+        a = jax.random.normal(KEY, (size, size))
+        product = jax.jit(jnp.matmul)
+        return 2 * size**3 / clock(lambda: product(a, a).block_until_ready())
+
+
+def clock(run: Callable[[], object]) -> float:
+    """Seconds of the quicker of two runs, after one that compiles."""
+    run()
+    times = []
+    for _ in range(2):
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+if __name__ == "__main__":
+    main()
