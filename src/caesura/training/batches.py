@@ -23,7 +23,10 @@ class Example(NamedTuple):
 
 
 class Corpus(eqx.Module):
-    """All sequences end to end, on the device."""
+    """All sequences end to end, on the device; empty ones and padding follow them.
+
+    There are few sizes of it, so that corpora of like size share their compiled programs.
+    """
 
     values: Shaped[Array, "N D"]
     starts: Int[Array, " pieces"]
@@ -31,20 +34,28 @@ class Corpus(eqx.Module):
 
     def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]]):
         lengths = np.array([len(piece) for piece in pieces])
-        self.values = jnp.asarray(np.concatenate(pieces))
-        self.starts = jnp.asarray(np.cumsum(lengths) - lengths)
-        self.lengths = jnp.asarray(lengths)
+        ends = np.cumsum(lengths)
+        self.values = jnp.asarray(_pad(np.concatenate(pieces), 0))
+        self.starts = jnp.asarray(_pad(ends - lengths, int(ends[-1])))
+        self.lengths = jnp.asarray(_pad(lengths, 0))
 
     def crop(
         self, key: PRNGKeyArray, length: int
     ) -> tuple[Shaped[Array, "T D"], Bool[Array, " T"]]:
         """A random stretch, every step of the corpus about as likely; short pieces are padded."""
         key_step, key_start = jax.random.split(key)
-        step = jax.random.randint(key_step, (), 0, len(self.values))
+        step = jax.random.randint(key_step, (), 0, jnp.sum(self.lengths))
         piece = jnp.searchsorted(self.starts, step, side="right") - 1
         room = jnp.maximum(self.lengths[piece] - length, 0)
         offset = jax.random.randint(key_start, (), 0, room + 1) + jnp.arange(length)
         return self.values[self.starts[piece] + offset], offset < self.lengths[piece]
+
+
+def _pad(array: Shaped[np.ndarray, "n ..."], value: int) -> Shaped[np.ndarray, "m ..."]:
+    """Up to a power of four."""
+    n = len(array)
+    more = 4 ** int(np.ceil(np.log2(n) / 2)) - n
+    return np.pad(array, [(0, more)] + [(0, 0)] * (array.ndim - 1), constant_values=value)
 
 
 class Chunks(eqx.Module):
