@@ -59,6 +59,11 @@ def test_any_field_can_be_given_and_those_of_the_kind_too():
     assert chosen.kind_fields == {"alphabet_size": 30}
 
 
+def test_gaps_are_of_one_length_or_of_several():
+    assert recipe("nade", "text", gap=3).gap_range == (3, 3)
+    assert recipe("nade", "text", gap=[1, 12]).gap_range == (1, 12)
+
+
 def test_a_recipe_of_ones_own_is_a_file(tmp_path):
     import caesura.training.recipe as module
 
@@ -90,6 +95,10 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
         ({"decay": "cos"}, "did you mean 'cosine'"),
         ({"cell": 3}, "'cell' is a word"),
         ({"gap": 25}, "A gap of 25 steps does not fit in every 25"),
+        ({"gap": [1, 25]}, "A gap of 25 steps does not fit in every 25"),
+        ({"gap": [3, 2]}, "There are no gaps of 3 to 2 steps"),
+        ({"gap": [0, 2]}, "There are no gaps of 0 to 2 steps"),
+        ({"gap": [1, 2, 3]}, "a number of steps, or the least and the most"),
         ({"targets": "gaps", "gap": 0}, "the recipe makes none"),
         ({"length": 20, "burn_in": 10}, "leaves nothing of 20 steps"),
     ],

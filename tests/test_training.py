@@ -35,15 +35,15 @@ def recipe(name: str = "nade", **fields) -> Recipe:
     return choose(name, "music", ("steps_per_beat",), TINY | fields).recipe
 
 
-def patterns(gap: int, every: int, length: int, draws: int):
+def patterns(least: int, most: int, every: int, length: int, draws: int):
     keys = jax.random.split(jax.random.key(0), draws)
-    found = jax.vmap(lambda key: Gaps(gap, every)(key, length))(keys)
+    found = jax.vmap(lambda key: Gaps(least, most, every)(key, length))(keys)
     return np.asarray(found.hidden), np.asarray(found.gaps)
 
 
 def test_gaps_hide_one_to_five_steps_every_twenty_five():
     gap, every, length, draws = 5, 25, 200, 4000
-    hidden, gaps = patterns(gap, every, length, draws)
+    hidden, gaps = patterns(gap, gap, every, length, draws)
     # A block of 25 hides 3 of its steps on average: (1 + 2 + 3 + 4 + 5) / 5.
     assert hidden.mean() == pytest.approx(3 / 25, abs=0.002)
     assert gaps.mean() == pytest.approx(5 / 25, abs=0.002)
@@ -53,8 +53,30 @@ def test_gaps_hide_one_to_five_steps_every_twenty_five():
     assert np.abs(hidden.mean(axis=0) - 0.12).max() < 6 * error
 
 
+def test_gaps_of_several_lengths_are_all_as_frequent_and_so_are_the_stages_of_filling_them():
+    least, most, every, draws = 2, 4, 10, 6000
+    hidden, gaps = patterns(least, most, every, 3 * every, draws)
+    # Cut every row where its first whole gap begins: then a block of ten holds one gap.
+    begins = np.argmax(gaps[:, 1:] & ~gaps[:, :-1], axis=1) + 1
+    block = begins[:, None] + np.arange(every)
+    rows = np.arange(draws)[:, None]
+    lengths, counts = gaps[rows, block].sum(axis=1), hidden[rows, block].sum(axis=1)
+    for length in range(least, most + 1):
+        share = 1 / (most - least + 1)
+        bound = 5 * (share * (1 - share) / draws) ** 0.5
+        assert abs((lengths == length).mean() - share) < bound
+        some = lengths == length
+        for count in range(1, length + 1):
+            bound = 5 * (1 / length * (1 - 1 / length) / some.sum()) ** 0.5
+            assert abs((counts[some] == count).mean() - 1 / length) <= bound
+        where = hidden[rows, block][some][:, :length].mean(axis=0)  # no step is hidden more often
+        wanted = (length + 1) / (2 * length)
+        assert np.abs(where - wanted).max() < 5 * (wanted * (1 - wanted) / some.sum()) ** 0.5
+    assert not np.any(hidden & ~gaps)
+
+
 def test_hidden_steps_stand_close_and_far_apart_as_the_gaps_do():
-    for steps in patterns(5, 25, 100, 50)[0]:
+    for steps in patterns(5, 5, 25, 100, 50)[0]:
         places = np.flatnonzero(steps)
         apart = np.diff(places)
         assert np.all((apart < 5) | (apart > 25 - 5))
@@ -62,7 +84,7 @@ def test_hidden_steps_stand_close_and_far_apart_as_the_gaps_do():
 
 def test_every_number_of_hidden_steps_is_equally_likely():
     counts = []
-    for steps in patterns(4, 12, 60, 1000)[0]:
+    for steps in patterns(4, 4, 12, 60, 1000)[0]:
         places = np.flatnonzero(steps)
         blocks = np.split(places, np.flatnonzero(np.diff(places) > 4) + 1)
         counts += [len(block) for block in blocks[1:-1]]  # the crop may cut the first and the last
@@ -88,7 +110,7 @@ def test_predictions_that_lack_context_are_no_targets(name, burn_in, targets):
 def test_nade_masked_predicts_its_gaps_alone():
     values, valid = jnp.zeros((10, 88), jnp.int32), jnp.arange(10) < 9
     example = hide(jax.random.key(0), values, valid, recipe("paper-nade-masked"))
-    gaps = Gaps(2, 6)(jax.random.key(0), 10).gaps
+    gaps = Gaps(2, 2, 6)(jax.random.key(0), 10).gaps
     assert np.array_equal(example.targets, gaps & (np.arange(10) < 9))
 
 

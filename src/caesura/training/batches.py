@@ -94,7 +94,7 @@ def hide(
     key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
 ) -> Example:
     """The stretch as the net shall see it."""
-    missingness = Gaps(recipe.gap, recipe.every) if recipe.gap else Nothing()
+    missingness = Gaps(*recipe.gap_range, recipe.every) if recipe.gap else Nothing()
     pattern = missingness(key, recipe.length)
     targets = valid & (pattern.gaps if recipe.targets == "gaps" else True)
     # "We therefore avoid propagating the gradient from predictions that lack long context."

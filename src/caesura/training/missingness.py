@@ -30,24 +30,30 @@ class Nothing:
 
 @dataclass(frozen=True)
 class Gaps:
-    """A gap of `gap` steps every `every` steps, of which one to all are hidden at random.
+    """A gap of `least` to `most` steps every `every` steps, of which one to all are hidden.
 
-    So the net meets every stage of filling a gap. Where the first gap stands is random too.
+    So the net meets every stage of filling a gap. The length of a gap, how many of its steps are
+    hidden, which ones, and where the first gap stands: all of it is random.
     """
 
-    gap: int
+    least: int
+    most: int
     every: int
 
     def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
         """Which of `length` steps are hidden."""
-        key_count, key_rank, key_shift = jax.random.split(key, 3)
+        key_length, key_count, key_rank, key_shift = jax.random.split(key, 4)
         blocks = length // self.every + 2
-        hidden = jax.random.randint(key_count, (blocks, 1), 1, self.gap + 1)
-        rank = jnp.argsort(jax.random.uniform(key_rank, (blocks, self.gap)), axis=1)
+        lengths = jax.random.randint(key_length, (blocks, 1), self.least, self.most + 1)
+        inside = jnp.arange(self.most) < lengths
+        count = jax.random.randint(key_count, (blocks, 1), 1, lengths + 1)
+        drawn = jax.random.uniform(key_rank, (blocks, self.most))
+        # The rank of each step of a gap among those drawn for it.
+        rank = jnp.argsort(jnp.argsort(jnp.where(inside, drawn, jnp.inf), axis=1), axis=1)
         shift = jax.random.randint(key_shift, (), 0, self.every)
 
-        def steps(in_gap: Bool[Array, "blocks gap"]) -> Bool[Array, " T"]:
-            row = jnp.pad(in_gap, [(0, 0), (0, self.every - self.gap)]).reshape(-1)
+        def steps(in_gap: Bool[Array, "blocks most"]) -> Bool[Array, " T"]:
+            row = jnp.pad(in_gap, [(0, 0), (0, self.every - self.most)]).reshape(-1)
             return jax.lax.dynamic_slice(row, [shift], [length])
 
-        return Pattern(steps(rank < hidden), steps(jnp.ones_like(rank, bool)))
+        return Pattern(steps(rank < count), steps(inside))

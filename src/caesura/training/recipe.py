@@ -12,6 +12,7 @@ from caesura.errors import CaesuraError, lookup, whole_number
 
 DEFAULT = "nade"
 Numbers = tuple[float, ...]
+Span = int | tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class Recipe:
     layers: int
     head_hidden: int  # units of a hidden layer in the head, in which past and future meet; 0: none
     missing_input: str
-    # What is hidden: gaps of `gap` steps every `every` steps (0: nothing), and what is predicted.
-    gap: int
+    # What is hidden: gaps of `gap` steps, or of [least, most], every `every` steps (0: nothing),
+    # and what is predicted.
+    gap: Span
     every: int
     targets: Literal["all", "gaps"]
     # An update: `batch` stretches of `length` steps, the first (and last) `burn_in` no targets.
@@ -64,14 +66,22 @@ class Recipe:
             if getattr(self, name):  # zero is for none
                 _number(name, getattr(self, name), 0.0, most)
         _number("held_out", self.held_out, 0.0, 1.0)
-        if self.gap >= self.every:
-            raise CaesuraError(f"A gap of {self.gap} steps does not fit in every {self.every}.")
+        shortest, longest = self.gap_range
+        if self.gap and not 1 <= shortest <= longest:
+            raise CaesuraError(f"There are no gaps of {shortest} to {longest} steps.")
+        if longest >= self.every:
+            raise CaesuraError(f"A gap of {longest} steps does not fit in every {self.every}.")
         if self.targets == "gaps" and not self.gap:
             raise CaesuraError("Only gaps are to be predicted, but the recipe makes none.")
         if self.length <= self.burn_in * (2 if self.net == "bidirectional" else 1):
             raise CaesuraError(
                 f"A burn-in of {self.burn_in} leaves nothing of {self.length} steps."
             )
+
+    @property
+    def gap_range(self) -> tuple[int, int]:
+        """The shortest gap and the longest."""
+        return (self.gap, self.gap) if isinstance(self.gap, int) else self.gap
 
 
 class Chosen(NamedTuple):
@@ -141,9 +151,15 @@ def _typed(name: str, value: Any) -> Any:
         if not rates:
             raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
         return tuple(_number(name, rate, 0.0, math.inf) for rate in rates)
+    if kind == Span and isinstance(value, list | tuple):
+        if len(value) != 2:
+            raise CaesuraError(
+                f"The option '{name}' is a number of steps, or the least and the most."
+            )
+        return tuple(whole_number(name, steps, 0) for steps in value)
     if get_origin(kind) is Literal:
         lookup(dict.fromkeys(get_args(kind)), value, f"choice of '{name}'")
-    if kind is int:
+    if kind in (int, Span):
         return whole_number(name, value, 0)
     if kind is float:
         return _number(name, value, -1.0, math.inf)
