@@ -26,6 +26,11 @@ def glorot(key: PRNGKeyArray, d_out: int, d_in: int) -> Float[Array, "d_out d_in
     return uniform(key, d_out, d_in, (6 / (d_in + d_out)) ** 0.5)
 
 
+def product(W: Float[Array, "N C"], x: Float[Array, " C"]) -> Float[Array, " N"]:
+    """W x, summed in float32; written so that many x give rows, which a GPU need not transpose."""
+    return jnp.matmul(x, W.T, preferred_element_type=jnp.float32)
+
+
 class Cell(eqx.Module):
     """h_t from h_{t−1} and x_t; a gated cell stacks the weights of its gates in one matrix.
 
@@ -57,11 +62,11 @@ class Cell(eqx.Module):
 
     def input(self, x_t: Float[Array, " N"]) -> Float[Array, " Bc"]:
         """The input's share of the pre-activations."""
-        return self.W_x @ x_t + self.b_h
+        return product(self.W_x, x_t) + self.b_h
 
     def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
         """The next state, from the input's share `u_t` and how much of the frame is missing."""
-        return self.finish(state, self.W_h @ self.output(state), u_t, m_t)
+        return self.finish(state, product(self.W_h, self.output(state)), u_t, m_t)
 
     def finish(
         self,

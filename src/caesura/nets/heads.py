@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup
-from caesura.nets.cells import glorot
+from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.sequence import UNKNOWN
 
@@ -82,8 +82,8 @@ class Join(eqx.Module):
         self.V_y = glorot(key_y, outputs, hidden)
 
     def __call__(self, context: Float[Array, " C"]) -> Float[Array, " N"]:
-        z = jax.nn.gelu(_product(self.W_z, context) + self.b_z)
-        return _product(self.V_y, z.astype(self.V_y.dtype))
+        z = jax.nn.gelu(product(self.W_z, context) + self.b_z)
+        return product(self.V_y, z.astype(self.V_y.dtype))
 
 
 class Linear(Independent):
@@ -116,13 +116,8 @@ class Linear(Independent):
     def marginals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, "D K"]:
-        logits = _product(self.W_y, context) + self.b_y
+        logits = product(self.W_y, context) + self.b_y
         return self.log_probs(logits if self.join is None else logits + self.join(context))
-
-
-def _product(W: Float[Array, "N C"], x: Float[Array, " C"]) -> Float[Array, " N"]:
-    """Summed in float32, whatever the precision of the factors."""
-    return jnp.matmul(W, x, preferred_element_type=jnp.float32)
 
 
 class Softmax(Linear):
