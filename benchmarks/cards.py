@@ -176,8 +176,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         f"## Test: gaps of {results['gap']} steps",
         f"Nats of a whole gap with its standard error, over gaps spread evenly over the first "
         f"{results['steps']} steps of the test split (or all of it), {results['margin']} steps "
-        "clear of the ends. Fewer gaps where a strategy is slow. "
-        f"({results['machine']}.)",
+        f"clear of the ends. ({results['machine']}.) Not measured: {_unmeasured(results)}.",
         _table(
             ["set", "strategy", "NLL", "± SE", "gaps", "calibration error"],
             [
@@ -255,6 +254,11 @@ def _net(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[
         return [*row, "", "", ""]
     numbers = (f"{record['validation_nll']:.4f}", record["best_step"], f"{record['seconds']:.0f}")
     return [*row, *map(str, numbers)]
+
+
+def _unmeasured(results: dict[str, Any]) -> str:
+    measured = {name for by_strategy in results["sets"].values() for name in by_strategy}
+    return ", ".join(f"`{name}`" for name in STRATEGIES if name not in measured) or "nothing"
 
 
 def _called(strategy: str, options: dict[str, int]) -> str:

@@ -189,8 +189,15 @@ def test_evaluate_compares_strategies(folder):
     assert lines[0].split() == ["strategy", "NLL", "±", "SE", "gaps", "left", "out"]
     assert lines[1].split()[:2] == ["oneway", f"{told['results'][0]['nll']:.3f}"]
     assert lines[4].split() == ["position", "oneway", "onegram"]
-    assert len(lines) == 5 + 3
-    assert result.stderr.splitlines()[-1] == "onegram: 8/8 gaps"
+    assert lines[9].split()[:6] == ["strategy", "position", "top", "1", "top", "5"]
+    assert len(lines) == 5 + 3 + 2 + 2 * 3
+    for (_, *stated), wanted in zip(
+        (line.split()[1:] for line in lines[10:13]),
+        zip(*told["results"][0]["calibration"]["by_position"].values(), strict=True),
+        strict=True,
+    ):
+        assert stated == [f"{rate:.3f}" for rate in wanted]
+    assert result.stderr.splitlines()[-1] == "onegram by position: 8/8 gaps"
 
 
 @pytest.mark.parametrize(

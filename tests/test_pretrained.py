@@ -24,7 +24,7 @@ from songs import ode_to_joy
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz "
 PATH = {"PYTHONPATH": os.pathsep.join(sys.path)}  # for other processes
-MOST_BYTES = 16e6
+MOST_BYTES = 16 << 20
 
 
 def save_text(path, hidden=4, alphabet=ALPHABET):
