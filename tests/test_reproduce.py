@@ -29,6 +29,8 @@ from caesura.reproduce.pictures import draw_pictures
 from caesura.reproduce.plan import read_plan
 from caesura.reproduce.results import Results
 
+# What most tests here look at takes a minute to make: one worker makes it, and runs them all.
+pytestmark = pytest.mark.xdist_group("reproduce")
 command = import_module("caesura.cli.reproduce")  # the package has a function of that name
 ROOT = Path(__file__).parent.parent
 PLAN = """
