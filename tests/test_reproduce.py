@@ -1,163 +1,28 @@
-"""The paper again in little: every table and figure, resumed, and the page of the results."""
+"""`caesura reproduce`: a tiny plan from one end to the other, stopped, resumed and mistaken."""
 
-import csv
-import hashlib
-import html
-import io
-import json
 import os
-import re
 import shutil
 import signal
 from contextlib import nullcontext
 from importlib import import_module
-from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import caesura
-from caesura.cli import app
 from caesura.cli.gap_counter import GapCounter
-from caesura.datasets import rolls, texts
-from caesura.datasets.registry import DATASETS, Dataset, StoredFile
+from caesura.datasets import texts
 from caesura.reproduce import paper
-from caesura.reproduce.page import render
-from caesura.reproduce.pictures import draw_pictures
+from caesura.reproduce.measures import cut
 from caesura.reproduce.plan import read_plan
 from caesura.reproduce.results import Results
+from tiny_paper import PLAN, ask, copying, making, of, rows_of, run
 
 # What most tests here look at takes a minute to make: one worker makes it, and runs them all.
 pytestmark = pytest.mark.xdist_group("reproduce")
 command = import_module("caesura.cli.reproduce")  # the package has a function of that name
-ROOT = Path(__file__).parent.parent
-PLAN = """
-seed = 3
-gap = 3
-margin = 4
-
-[options]
-gsn = { steps = 6, chains = 4 }
-bayes = { steps = 6, chains = 3, lookahead = 3 }
-oneway = { samples = 4 }
-
-[table1]
-datasets = ["wiki96", "piano_midi"]
-limits = { bayes = 5 }
-
-[table2]
-datasets = ["wiki96", "piano_midi"]
-
-[table3]
-datasets = ["wiki96"]
-limits = { wiki96 = 2 }
-
-[figure2]
-datasets = ["wiki96"]
-limits = { wiki96 = 20, bayes = 5 }
-
-[figure3]
-datasets = ["wiki96"]
-limits = { wiki96 = 20 }
-gibbs_steps = [3, 6]
-
-[[training]]
-recipe = "nade"
-datasets = ["piano_midi"]
-serves = ["nade", "onegram"]
-fields = { SMALL }
-
-[[training]]
-recipe = "nade"
-datasets = ["wiki96"]
-serves = ["nade", "gsn", "onegram"]
-fields = { SMALL, alphabet = "paper" }
-
-[[training]]
-recipe = "rnn"
-datasets = ["wiki96"]
-serves = ["oneway", "bayes"]
-fields = { SMALL, alphabet = "paper" }
-
-[[training]]
-recipe = "paper-nade"
-datasets = ["wiki96"]
-serves = ["onegram"]
-items = ["table1", "table2"]
-fields = { SMALL }
-""".replace(
-    "SMALL",
-    "cell = 'tanh', hidden = 4, layers = 1, batch = 2, length = 12, steps = 4, validate_every = 2, "
-    "valid_steps = 40, burn_in = 0, learning_rate = 0.01",
-)
-
-
-def toy_sets(folder):
-    """Small sets in the form of the public ones, written to a folder, for the registry."""
-    sets = {}
-    holding = {}
-    (folder / "text").mkdir(parents=True)
-    for number, split in enumerate(("train", "valid", "test")):
-        # One test text and pieces of one length: few shapes, few compilations.
-        words = "the quick\nbrown fox | jumps over <the> lazy_dog"
-        content = texts.write([words[number:]])
-        path = f"text/toy.{split}.txt.xz"
-        (folder / path).write_bytes(content)
-        holding[split] = StoredFile(path, hashlib.sha256(content).hexdigest(), "bytes")
-    sets["wiki96"] = Dataset("text", "a toy", "CC0", None, holding)
-    draw = np.random.default_rng(0)
-    arrays = {}
-    for split in ("train", "valid", "test"):
-        arrays[f"{split}_len"] = np.array([20, 20])
-        arrays[f"{split}_cnt"] = np.ones(40, int)
-        arrays[f"{split}_pitch"] = draw.integers(60, 64, 40)
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    (folder / "toy.npz").write_bytes(file.getvalue())
-    stored = StoredFile("toy.npz", rolls.digest(file.getvalue()), "content")
-    sets["piano_midi"] = Dataset("music", "a toy", "CC0", None, dict.fromkeys(holding, stored))
-    return sets
-
-
-def run(*words):
-    return CliRunner().invoke(app, ["reproduce", *map(str, words)])
-
-
-def ask(folder, *words):
-    """What a run that goes well answers."""
-    result = run(*words, "--out", folder / "out", *of(folder), "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def of(folder):
-    return "--plan", folder / "plan.toml", "--data", folder / "data"
-
-
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder in which everything was run once, and what was said."""
-    jax.devices()  # from now on there is one device, whatever the command asks for
-    folder = tmp_path_factory.mktemp("reproduce")
-    (folder / "plan.toml").write_text(PLAN)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, dataset in toy_sets(folder / "data").items():
-            patch.setitem(DATASETS, name, dataset)
-        yield folder, ask(folder, "all")
-
-
-@pytest.fixture
-def copy(made, tmp_path):
-    """A copy that a test may do with as it likes."""
-    shutil.copytree(made[0], tmp_path / "copy")
-    return tmp_path / "copy"
+made = pytest.fixture(scope="module")(making)
+copy = pytest.fixture(copying)
 
 
 # The work.
@@ -439,135 +304,9 @@ def test_the_default_plan_follows_the_protocol_of_the_paper():
                 assert plan.items["table1"].limit(name, row.strategy) == wanted
 
 
-# The page.
-
-
-def tables_of(page):
-    """The tables of a page, each as its rows of cells."""
-    found = re.findall(r"(?:^\|.*\|\n?)+", page, re.MULTILINE)
-    return [[[c.strip() for c in line.split("|")[1:-1]] for line in t.splitlines()] for t in found]
-
-
-def test_the_page_comes_from_the_table_of_results_alone(made, tmp_path):
-    folder, told = made
-    shutil.copy(folder / "out/reproduce.csv", tmp_path)
-    assert run("pages", "--out", tmp_path).exit_code == 0
-    for name in ("reproduce.md", "pictures/figure2-modern.png", "pictures/figure3.png"):
-        assert (tmp_path / name).stat().st_size > 1000
-    assert told["page"] == str(folder / "out/reproduce.md")
-    assert (tmp_path / "reproduce.md").read_bytes() == Path(told["page"]).read_bytes()
-    linked = re.findall(r"\]\((.*?)\)", (tmp_path / "reproduce.md").read_text())
-    assert "pictures/figure3.png" in linked
-    assert all((tmp_path / link).exists() for link in linked)
-
-
-@pytest.mark.parametrize(("item", "number"), [("table1", 0), ("table2", 1)])
-def test_the_numbers_on_the_page_are_those_of_the_table(made, item, number):
-    folder, _ = made
-    header, _, *lines = tables_of((folder / "out/reproduce.md").read_text())[number]
-    assert header[2:] == list(paper.DATASETS.values())
-    rows = {
-        (row["dataset"], row["strategy"], row["recipe"]): row
-        for row in rows_of(folder / "out/reproduce.csv")
-        if row["item"] == item
-    }
-    shown, title = set(), ""
-    for line in lines:
-        title = line[0] or title
-        row = next(row for row in paper.TABLES[item] if row.title == title)
-        source = {f"ours, {text}": source for source, text in paper.SOURCES.items()}.get(line[1])
-        for name, cell, theirs in zip(paper.DATASETS, line[2:], row.values, strict=True):
-            bare = cell.replace("*", "").replace("†", "").split("±")
-            if source is None:
-                assert cell == "–" if theirs is None else float(bare[0]) == theirs
-                continue
-            place = (name, row.strategy, row.recipes[source])
-            if place not in rows:
-                assert cell == "–"
-                continue
-            shown.add(place)
-            # All of these nets were trained for less than their recipes say.
-            assert ("†" in cell) == (row.strategy != "onegram")
-            assert float(bare[0]) == pytest.approx(float(rows[place]["value"]), abs=0.006)
-            assert float(bare[1]) == pytest.approx(float(rows[place]["standard_error"]), abs=0.006)
-    assert shown == set(rows)
-
-
-def test_the_best_of_each_kind_is_bold_in_each_column(made):
-    _, _, *lines = tables_of((made[0] / "out/reproduce.md").read_text())[0]
-    theirs = [[cell for line in lines if line[1] == "paper" for cell in [line[c]]] for c in (2, 5)]
-    assert [cell for cell in theirs[0] if "*" in cell] == ["**4.37**"]
-    assert [cell for cell in theirs[1] if "*" in cell] == ["**34.7**"]
-    modern = [line[2].replace("†", "") for line in lines if line[1] == "ours, modern recipes"]
-    bold = [cell for cell in modern if "*" in cell]
-    assert len(bold) == 1
-    assert float(bold[0].strip("*").split()[0]) == min(
-        float(c.strip("*").split()[0]) for c in modern
-    )
-
-
-def test_what_was_shortened_is_said(made):
-    page = (made[0] / "out/reproduce.md").read_text()
-    section = page[page.index("## What was shortened") : page.index("## How it was made")]
-    assert "`paper-nade` on Wikipedia: 4 updates, where the recipe has 100000" in section
-    assert "Bayesian MCMC, Wikipedia, modern recipes: 5 gaps, where the paper takes 1000" in section
-    assert "GSN, Wikipedia" not in section  # all gaps were taken
-
-
-def test_an_excerpt_shows_its_text_as_it_is(made):
-    page = (made[0] / "out/reproduce.md").read_text()
-    rows = [row for row in rows_of(made[0] / "out/reproduce.csv") if row["item"] == "table3"]
-    shown = [html.unescape(cell) for table in tables_of(page) for line in table for cell in line]
-    for row in rows:
-        filled = row["filled"].replace(" ", "\xa0")
-        text = f"{row['before']}<ins>{filled}</ins>{row['after']}".replace("\n", "↵")
-        assert text.strip() in shown
-
-
-def test_without_results_there_is_nothing_but_the_paper():
-    page = render([], {})
-    ours = [line for table in tables_of(page) for line in table if line[1].startswith("ours,")]
-    assert len(ours) == 11 + 6
-    assert {cell for line in ours for cell in line[2:]} == {"–"}
-    assert "Nothing that could be compared" in page
-
-
-def test_every_deviation_in_the_code_is_on_the_page():
-    page = " ".join(render([], {}).split())
-    count = 0
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if "DEVIATION" in line:
-                found = re.fullmatch(r" *# DEVIATION: (.*)", line)
-                assert found, f"{path}: a deviation is one line of comment"
-                name = path.relative_to(ROOT / "src/caesura").as_posix()
-                assert f"`{name}`: {found[1]}" in page, f"{path}: {found[1]}"
-                count += 1
-    assert count
-
-
-def test_the_page_in_the_docs_is_that_of_its_table():
-    table = ROOT / "docs/reproduce.csv"
-    if not table.exists():
-        pytest.skip("there are no results yet")
-    results = Results(table).rows
-    pictures = draw_pictures(results)
-    assert (ROOT / "docs/reproduce.md").read_text(encoding="utf-8") == render(results, pictures)
-    assert {path.stem for path in (ROOT / "docs/pictures").glob("figure*.png")} == set(pictures)
-
-
-def test_the_numbers_of_the_paper_are_those_of_its_source():
-    """Where CAESURA_PAPER is its LaTeX file."""
-    source = os.environ.get("CAESURA_PAPER")
-    if source is None:
-        pytest.skip("CAESURA_PAPER does not say where the paper is")
-    tex = Path(source).read_text(encoding="utf-8")
-    for item, label in (("table1", "tab:bps"), ("table2", "tab:nll_train")):
-        table = tex[: tex.index(f"\\label{{{label}}}")].rpartition("\\begin{tabular*}")[2]
-        rows = []
-        for line in table.splitlines():
-            _, *cells = line.replace("\\\\", "").split("&")
-            numbers = [re.search(r"\d+(\.\d+)?", cell) for cell in cells]
-            if any(numbers):
-                rows.append(tuple(n and float(n[0]) for n in numbers))
-        assert rows == [row.values for row in paper.TABLES[item]]
+def test_sequences_are_cut_into_parts_that_hold_all_of_them():
+    sequences = [np.arange(n)[:, None] for n in (5, 8, 1)]
+    parts = cut(sequences, 4)
+    assert [len(part) for part in parts] == [4, 1, 4, 4, 1]
+    np.testing.assert_array_equal(np.concatenate(parts), np.concatenate(sequences))
+    assert cut(sequences, None) is sequences
