@@ -26,11 +26,10 @@ Report = Callable[[int, int], None]
 
 
 class Room(NamedTuple):
-    """How much is done at a time, and how exactly."""
+    """How much is done at a time."""
 
     gaps: int
     state_bytes: int  # for the states of the sequences that are passed over
-    precision: str | None = None  # of matrix products
 
 
 GAP = 5  # steps
@@ -42,8 +41,7 @@ def room() -> Room:
     if jax.default_backend() != "gpu":
         return Room(gaps=64, state_bytes=2**29)
     memory = jax.local_devices()[0].memory_stats()["bytes_limit"]
-    # TF32 keeps 10 bits of a factor's mantissa: an error of 0.0005, at several times the speed.
-    return Room(gaps=SIZES[-1], state_bytes=memory // 4, precision="TF32_TF32_F32")
+    return Room(gaps=SIZES[-1], state_bytes=memory // 4)
 
 
 class GapScores(NamedTuple):
@@ -212,8 +210,7 @@ def over_gaps(
         ]
         for windows, real in _batches(net, [complete[i] for i in group], places):
             key, key_batch = jax.random.split(key)
-            with jax.default_matmul_precision(room().precision):
-                answer = ask(key_batch, windows)
+            answer = ask(key_batch, windows)
             answers.append(jax.tree.map(lambda a, n=real: np.asarray(a)[:n], answer))
             done += real
             report(done, total)
