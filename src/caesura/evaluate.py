@@ -91,7 +91,7 @@ def _tell_nobody(done: int, gaps: int) -> None:
     pass
 
 
-class Protocol(TypedDict, total=False):
+class GapChoice(TypedDict, total=False):
     """Which gaps are made: the paper's, unless told otherwise."""
 
     gap: int
@@ -106,14 +106,14 @@ def score_gaps(
     sequences: Pieces,
     *,
     report: Report = _tell_nobody,
-    **protocol: Unpack[Protocol],
+    **choice: Unpack[GapChoice],
 ) -> GapScores:
     """The NLL of whole gaps; those that hold a value which the model does not know are left out."""
 
     def ask(key: PRNGKeyArray, windows: Window) -> Array:
         return strategy.log_prob(key, net, windows, windows.values[:, None]).log_prob[:, 0]
 
-    answers = over_gaps(ask, net, strategy, sequences, report=report, **protocol)
+    answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
     nll, error = _mean(-answers.of_gaps)
     return GapScores(float(nll), float(error), answers.gaps, answers.left_out)
 
@@ -124,16 +124,16 @@ def score_positions(
     sequences: Pieces,
     *,
     report: Report = _tell_nobody,
-    **protocol: Unpack[Protocol],
+    **choice: Unpack[GapChoice],
 ) -> PositionScores:
     """What is known by position in the gap, of the same gaps as `score_gaps`."""
-    gap = protocol.get("gap", GAP)
+    gap = choice.get("gap", GAP)
 
     def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
         values, steps = strategy.marginals(key, net, windows)
         return tuple(a[:, :gap] for a in (steps.log_prob, values.log_prob, windows.values))
 
-    answers = over_gaps(ask, net, strategy, sequences, report=report, **protocol)
+    answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
     steps, values, truth = answers.of_gaps
     tally = tally_symbols if isinstance(net.frame, Categorical) else tally_keys
     return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally(values, truth))

@@ -71,7 +71,7 @@ def evaluate(
     NLLs are in nats: those of whole gaps, and by position those of each step by itself. For these,
     a last table shows how often what is stated comes true: whether the model can be believed.
     """
-    from caesura.evaluate import Protocol, score_gaps, score_positions
+    from caesura.evaluate import GapChoice, score_gaps, score_positions
     from caesura.filler import make_key
 
     make_key(seed)
@@ -92,14 +92,14 @@ def evaluate(
         if sequence.missing.any():
             raise CaesuraError(f"Item {number} of the data has missing values.")
         sequences.append(sequence.values)
-    protocol: Protocol = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
+    choice: GapChoice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
     results = {}
     for method in methods:
         given = (method.net, method.strategy, sequences)
         with GapCounter(method.name) as counter:
-            whole = score_gaps(*given, **protocol, report=counter.count)
+            whole = score_gaps(*given, **choice, report=counter.count)
         with GapCounter(f"{method.name} by position") as counter:
-            positions = score_positions(*given, **protocol, report=counter.count)
+            positions = score_positions(*given, **choice, report=counter.count)
         results[method.name] = Result(whole, positions)
     if picture is not None:
         from caesura.plot import plot_positions, save_picture

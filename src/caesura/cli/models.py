@@ -8,10 +8,10 @@ from caesura.errors import CaesuraError
 if TYPE_CHECKING:
     from caesura.filler import Filler
 
-Place = str | os.PathLike[str]
+ModelPlace = str | os.PathLike[str]
 
 
-def load_model(model: Place) -> "Filler":
+def load_model(model: ModelPlace) -> "Filler":
     """The filler, in a process that keeps what it compiles."""
     from caesura.cli.compiled import keep_compiled
 
@@ -21,7 +21,7 @@ def load_model(model: Place) -> "Filler":
     return load(model)
 
 
-def load_for(kind: str, model: Place) -> "Filler":
+def load_for(kind: str, model: ModelPlace) -> "Filler":
     """The filler in a model file, if it is for this kind of data."""
     filler = load_model(model)
     if (found := kind_of(filler)) != kind:
