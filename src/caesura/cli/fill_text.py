@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from caesura.fill import Fill
 
 FEW = 8  # characters, for which compiling is nearly all of the work
+SHOWN = 8  # fills in a terminal
 
 
 def text(
@@ -49,7 +50,7 @@ def text(
             metavar="C", help="What marks a missing character.", show_default="the model's own"
         ),
     ] = None,
-    samples: Samples = 5,
+    samples: Samples = 32,
     strategy: StrategyOption = None,
     seed: Seed = 0,
     output: Annotated[
@@ -61,7 +62,7 @@ def text(
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="Show all fills with their probabilities, as a terminal always does."
+            "--all", help="Show all fills with their probabilities; a terminal shows the likeliest."
         ),
     ] = False,
     json: Json = False,
@@ -100,7 +101,7 @@ def text(
     if output is None:
         _show_best(fill)
     if (every or in_terminal()) and samples > 1 and len(fill.places):
-        _show_all(fill)
+        _show_likeliest(fill, None if every else SHOWN)
 
 
 def _read(given: str) -> str:
@@ -139,8 +140,8 @@ def _show_best(fill: "Fill") -> None:
     Console(highlight=False).print(shown, end=end, soft_wrap=True)
 
 
-def _show_all(fill: "Fill") -> None:
-    """What each fill has in the gaps; one that was drawn several times is shown once."""
+def _show_likeliest(fill: "Fill", most: int | None) -> None:
+    """What fills have in the gaps; one that was drawn several times is shown once."""
     import numpy as np
 
     starts = np.flatnonzero(np.diff(fill.places[:, 0], prepend=-2) > 1)
@@ -155,6 +156,8 @@ def _show_all(fill: "Fill") -> None:
         ["fill", "probability", "nats", "± nats"],
         [
             [words, f"{np.exp(log_prob):.3g}", f"{log_prob:.3f}", f"{error:.2g}"]
-            for words, (log_prob, error) in sorted(found.items(), key=lambda item: -item[1][0])
+            for words, (log_prob, error) in sorted(found.items(), key=lambda item: -item[1][0])[
+                :most
+            ]
         ],
     )
