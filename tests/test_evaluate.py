@@ -9,12 +9,12 @@ from caesura import evaluate
 from caesura.errors import CaesuraError
 from caesura.evaluate import (
     Room,
-    gaps_inside,
     over_gaps,
     score_gaps,
     score_positions,
     score_steps,
     spread,
+    starts_inside,
 )
 from caesura.sequence import UNKNOWN, Gap, Sequence
 from caesura.strategies import STRATEGIES, around_missing
@@ -27,6 +27,10 @@ def test_gaps_stay_clear_of_both_ends():
     assert gaps[0].start == 10
     assert gaps[-1].stop == 20
     assert gaps_inside(24, 5, 10) == []
+
+
+def gaps_inside(length, gap, margin):
+    return [Gap(start, start + gap) for start in starts_inside(length, gap, margin).tolist()]
 
 
 def score_alone(net, strategy, values, gap):
@@ -113,14 +117,14 @@ def test_too_short_sequences_are_said_to_be():
 
 @pytest.mark.parametrize(("counts", "limit"), [([7, 0, 90, 3], 10), ([5, 5], 3), ([4], 1)])
 def test_a_limit_spreads_gaps_evenly_over_all_sequences(counts, limit):
-    gaps = [[Gap(t, t + 2) for t in range(count)] for count in counts]
-    chosen = spread(gaps, limit)
-    number = {(i, g): n for n, (i, g) in enumerate((i, g) for i, s in enumerate(gaps) for g in s)}
-    places = [number[i, g] for i, some in enumerate(chosen) for g in some]
+    starts = [np.arange(count) for count in counts]
+    firsts = np.cumsum([0, *counts[:-1]])
+    chosen = spread(starts, limit)
+    places = np.concatenate([first + some for first, some in zip(firsts, chosen, strict=True)])
     assert len(places) == limit
     share = sum(counts) / limit
     assert all(n * share <= place < (n + 1) * share for n, place in enumerate(places))
-    assert spread(gaps, sum(counts) + 1) == gaps
+    assert spread(starts, sum(counts) + 1) == starts
 
 
 def test_a_limit_scores_so_many_gaps_and_progress_counts_them():

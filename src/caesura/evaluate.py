@@ -11,17 +11,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.calibration import Tally, tally_keys, tally_symbols
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net
-from caesura.sequence import UNKNOWN, Gap, Sequence
+from caesura.sequence import UNKNOWN, Sequence
 from caesura.strategies import Place, Strategy, Window, around_gaps
 from caesura.strategies.window import bucket
 
 Pieces = Iterable[Shaped[np.ndarray, "_ D"]]
+Starts = Int[np.ndarray, " _"]  # the first steps of some gaps of a sequence
 Report = Callable[[int, int], None]
 
 
@@ -190,10 +191,10 @@ def over_gaps(
     whole_number("margin", margin, 0)
     strategy.check(net)
     complete = _complete(net, sequences)
-    gaps, left_out = _known_gaps(complete, gap, margin)
+    starts, left_out = _known_gaps(complete, gap, margin)
     if limit is not None:
-        gaps = spread(gaps, whole_number("limit", limit, 1))
-    total = sum(map(len, gaps))
+        starts = spread(starts, whole_number("limit", limit, 1))
+    total = sum(map(len, starts))
     if not total and left_out:
         raise CaesuraError(f"Every gap of {gap} steps holds a value that the model does not know.")
     if not total:
@@ -201,12 +202,13 @@ def over_gaps(
             f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
         )
     key, done, answers = jax.random.key(seed), 0, []
-    groups = [group for group in _groups(net, complete) if any(gaps[i] for i in group)]
+    groups = [group for group in _groups(net, complete) if any(len(starts[i]) for i in group)]
+    end = strategy.stop  # looked up once: Equinox takes its time over methods
     for group in groups:
         places = [
-            Place(row, *place, strategy.stop(place.stop, len(complete[i])))
+            Place(row, start, start + gap, end(start + gap, len(complete[i])))
             for row, i in enumerate(group)
-            for place in gaps[i]
+            for start in starts[i].tolist()
         ]
         for windows, real in _batches(net, [complete[i] for i in group], places):
             key, key_batch = jax.random.split(key)
@@ -214,30 +216,28 @@ def over_gaps(
             answers.append(jax.tree.map(lambda a, n=real: np.asarray(a)[:n], answer))
             done += real
             report(done, total)
-    firsts = np.cumsum([0, *map(len, gaps)])
+    firsts = np.cumsum([0, *map(len, starts)])
     numbers = [np.arange(firsts[i], firsts[i + 1]) for group in groups for i in group]
     in_order = np.argsort(np.concatenate(numbers))
     of_gaps = jax.tree.map(lambda *a: np.concatenate(a)[in_order], *answers)
     return Answers(of_gaps, total, left_out)
 
 
-def gaps_inside(length: int, gap: int, margin: int) -> list[Gap]:
-    """All gaps of a sequence that stay clear of its first and last `margin` steps."""
-    return [Gap(t, t + gap) for t in range(margin, length - margin - gap + 1)]
+def starts_inside(length: int, gap: int, margin: int) -> Starts:
+    """Where gaps may start in a sequence, clear of its first and last `margin` steps."""
+    return np.arange(margin, length - margin - gap + 1)
 
 
-def spread(gaps: list[list[Gap]], limit: int) -> list[list[Gap]]:
+def spread(starts: list[Starts], limit: int) -> list[Starts]:
     """`limit` of the gaps of some sequences, evenly from the first to the last of them all."""
-    counts = [len(some) for some in gaps]
+    counts = [len(some) for some in starts]
     total = sum(counts)
     if limit >= total:
-        return gaps
+        return starts
     chosen = np.zeros(total, bool)
     chosen[(2 * np.arange(limit) + 1) * total // (2 * limit)] = True
     parts = np.split(chosen, np.cumsum(counts)[:-1])
-    return [
-        [g for g, keep in zip(*pair, strict=True) if keep] for pair in zip(gaps, parts, strict=True)
-    ]
+    return [some[keep] for some, keep in zip(starts, parts, strict=True)]
 
 
 def _complete(net: Net, sequences: Pieces) -> list[Sequence]:
@@ -246,15 +246,15 @@ def _complete(net: Net, sequences: Pieces) -> list[Sequence]:
     return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
 
 
-def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[list[Gap]], int]:
-    """The gaps of every sequence, and how many were left out for an unknown value."""
-    gaps, left_out = [], 0
+def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[Starts], int]:
+    """Where the gaps of every sequence start, and how many were left out for an unknown value."""
+    starts, left_out = [], 0
     for sequence in complete:
         strange = np.cumsum(np.append(0, (sequence.values == UNKNOWN).any(axis=1)))
-        places = gaps_inside(len(sequence), gap, margin)
-        gaps.append([place for place in places if strange[place.stop] == strange[place.start]])
-        left_out += len(places) - len(gaps[-1])
-    return gaps, left_out
+        places = starts_inside(len(sequence), gap, margin)
+        starts.append(places[strange[places + gap] == strange[places]])
+        left_out += len(places) - len(starts[-1])
+    return starts, left_out
 
 
 def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
