@@ -43,7 +43,7 @@ def music(
             "--gap",
             metavar="FROM:TO",
             help="What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be "
-            "given several times.",
+            "given several times. With --keep or --voice alone, it is the whole piece.",
         ),
     ] = None,
     unit: Annotated[
@@ -53,6 +53,35 @@ def music(
             help="What --gap counts: bars from 1, or steps of the model's grid from 0.",
         ),
     ] = Unit.BARS,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PITCHES|top|bottom",
+            help="What stays in the gaps: the notes and rests of some keys (60-84, C4-C6), or the "
+            "highest or lowest note of each step; may be given several times.",
+        ),
+    ] = None,
+    voice: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TRACK",
+            help="Fill this track alone, by its name or number, within its range; the others stay.",
+        ),
+    ] = None,
+    force: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PITCHES",
+            help="Keys that sound throughout the gaps (C3 or 48-52); may be given several times.",
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PITCHES",
+            help="Keys that are silent throughout the gaps; may be given several times.",
+        ),
+    ] = None,
     samples: Samples = 5,
     strategy: StrategyOption = None,
     seed: Seed = 0,
@@ -75,11 +104,14 @@ def music(
 ) -> None:
     """Fill gaps in a piece of music.
 
-    Every note and event outside the gaps stays as it is. The paths of the files that were written
-    go to stdout.
+    Every note and event outside the gaps stays as it is, and so does what is kept inside them:
+    `--keep top` harmonises a melody, `--voice Tenor` writes one voice anew. The paths of the files
+    that were written go to stdout.
     """
     if output is None and not json:
         raise CaesuraError("Music needs a file to be written to: give it with -o.")
+    from caesura.kinds import arrange
+
     weights = find_model(model or "music")
     files = [] if output is None else _files(output, samples if every else 1)
     for file in files:
@@ -87,12 +119,27 @@ def music(
     spans = [parse_span(gap) for gap in gaps or []]
     filler = load_for("music", weights)
     sequence = filler.kind.read(song)
-    if not spans and not sequence.missing.any():
+    if not (spans or keep or voice or sequence.missing.any()):
         raise CaesuraError(f"Nothing is missing in '{song}': say what is, as in --gap 8:12.")
-    missing = [
-        step for span in spans for step in _steps(filler.kind, song, span, unit, len(sequence))
-    ]
-    fill = filler.fill(song, missing=missing or None, samples=samples, strategy=strategy, seed=seed)
+    length = len(sequence)
+    steps = [step for span in spans for step in _steps(filler.kind, song, span, unit, length)]
+    whole = not (spans or sequence.missing.any())
+    arrangement = arrange(
+        filler.kind,
+        song,
+        range(length) if whole else steps,
+        keep=keep or (),
+        voice=voice,
+        force=force or (),
+        forbid=forbid or (),
+    )
+    fill = filler.fill(
+        arrangement.music,
+        missing=arrangement.missing,
+        samples=samples,
+        strategy=strategy,
+        seed=seed,
+    )
     order = fill.log_probs.argsort()[::-1]
     for file, number in zip(files, order, strict=False):
         _write(file, fill.samples[number])

@@ -1,5 +1,6 @@
 """What sequences are made of: raw data to `Sequence` and back, with NumPy alone."""
 
+from caesura.kinds.arrange import Arrangement, arrange
 from caesura.kinds.base import Kind
 from caesura.kinds.midi import Song
 from caesura.kinds.music import Music
@@ -7,4 +8,4 @@ from caesura.kinds.text import Text
 
 KINDS: dict[str, type[Kind]] = {"text": Text, "music": Music}
 
-__all__ = ["KINDS", "Kind", "Music", "Song", "Text"]
+__all__ = ["KINDS", "Arrangement", "Kind", "Music", "Song", "Text", "arrange"]

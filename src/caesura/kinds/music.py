@@ -82,7 +82,7 @@ class Music(Kind):
         return KEYS
 
     def read(self, data: Any) -> Sequence:
-        music = _load(data)
+        music = load_music(data)
         if not isinstance(music, Song):
             return read_roll(music, _name(data))
         grid = Grid.of(music, self.steps_per_beat)
@@ -93,7 +93,7 @@ class Music(Kind):
         self, data: Any, missing: Bool[np.ndarray, "T D"], values: Shaped[np.ndarray, "T D"]
     ) -> Any:
         """A song from a MIDI file, an array from a roll; a file itself is never changed."""
-        music = _load(data)
+        music = load_music(data)
         if not isinstance(music, Song):
             roll = np.array(music)
             _check_shape(missing, len(roll))
@@ -111,7 +111,7 @@ class Music(Kind):
 
         A bar that starts between two lines of the grid is moved to the nearest.
         """
-        music = _load(song)
+        music = load_music(song)
         if not isinstance(music, Song):
             raise CaesuraError("A roll has no bars, only a song has.")
         grid = Grid.of(music, self.steps_per_beat)
@@ -128,8 +128,8 @@ def _check_shape(missing: Bool[np.ndarray, "T D"], steps: int) -> None:
         )
 
 
-def _load(data: Any) -> Any:
-    """A song, or what may be a roll."""
+def load_music(data: Any) -> Any:
+    """A song, or what may be a roll; a path stands for what is in the file."""
     if isinstance(data, Song):
         return data
     if isinstance(data, (str, os.PathLike)):

@@ -1,13 +1,14 @@
-"""Who plays a new note: the voice around the gap whose range is nearest to it."""
+"""Who plays a new note: of the voices that are free, the one whose range is nearest to it."""
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
 
 from caesura.kinds.midi import Song
-from caesura.kinds.notes import Grid, Lane, Voice
+from caesura.kinds.notes import Grid, Lane, Note, Voice
 from caesura.kinds.roll import runs
 
 BEATS_AROUND = 8  # how far a gap's neighbourhood reaches on either side
@@ -31,18 +32,24 @@ class Neighbour(NamedTuple):
 
 
 class Voices:
-    """The notes that are known to begin around each gap, and what new ones take from them."""
+    """The notes that are known to begin around each gap, and what new ones take from them.
+
+    Of a voice that is missing from end to end, what it played before is as good a guide.
+    """
 
     def __init__(self, song: Song, grid: Grid, lanes: list[Lane], missing: Bool[np.ndarray, "T D"]):
         voices = sorted({lane.voice for lane in lanes})
-        known = sorted(
-            (note.first, lane.key, note.velocity, voices.index(lane.voice))
-            for lane in lanes
-            for note in lane.notes
-            if not missing[note.first, lane.key]
-        )
-        self._notes = np.array(known, int).reshape(-1, 4)
         self._voices = voices or [Voice(len(song.tracks) - 1, 0)]
+        self._busy = np.zeros((len(self._voices), grid.steps), bool)
+        guide = []
+        for number, voice in enumerate(voices):
+            own = [(note, lane.key) for lane in lanes if lane.voice == voice for note in lane.notes]
+            known = [(note, key) for note, key in own if not missing[note.first, key]]
+            guide += [(n.first, key, n.velocity, number) for n, key in known or own]
+            if _sing(own):
+                for note, _ in known:
+                    self._busy[number, note.first : note.stop] = True
+        self._notes = np.array(sorted(guide), int).reshape(-1, 4)
         self._reach = BEATS_AROUND * grid.steps_per_beat
         self._gaps = runs(np.any(missing, axis=1))
         self._around: dict[int, list[Neighbour]] = {}
@@ -54,7 +61,12 @@ class Voices:
             self._around[gap] = self._neighbours(*self._gaps[gap])
         if not self._around[gap]:
             return self._voices[0], DEFAULT_VELOCITY
-        nearest = min(self._around[gap], key=lambda neighbour: neighbour.distance(key))
+
+        def distance(neighbour: Neighbour) -> tuple[bool, tuple[int, float, int]]:
+            busy = bool(self._busy[self._voices.index(neighbour.voice), step])
+            return busy, neighbour.distance(key)
+
+        nearest = min(self._around[gap], key=distance)
         return nearest.voice, nearest.velocity
 
     def _neighbours(self, start: int, stop: int) -> list[Neighbour]:
@@ -69,3 +81,9 @@ class Voices:
             lowest, highest, voice = int(keys.min()), int(keys.max()), self._voices[number]
             neighbours.append(Neighbour(voice, lowest, highest, middle, velocity, len(keys)))
         return neighbours
+
+
+def _sing(notes: list[tuple[Note, int]]) -> bool:
+    """Whether there is never more than one at a time, as of a singer or a flute."""
+    spans = sorted((note.first, note.stop) for note, _ in notes)
+    return all(stop <= start for (_, stop), (start, _) in pairwise(spans))
