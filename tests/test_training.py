@@ -135,7 +135,7 @@ def test_the_loss_is_the_sum_over_targets(head):
             if targets[t, row] and not (some[t] == UNKNOWN).all():
                 total -= net.head.log_prob(context, some[t], jnp.ones(net.frame.components, bool))
                 count += 1
-    found = total_nll(net, example, Tuning(), jax.random.key(0))
+    found = total_nll(net, example, Tuning())
     assert found.nll == pytest.approx(float(total), rel=1e-5)
     assert found.steps == count
 

@@ -15,7 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Frame
-from caesura.nets.heads import Constant, Head, make_head
+from caesura.nets.head import Head
+from caesura.nets.heads import Constant, make_head
 from caesura.sequence import UNKNOWN
 
 MissingInput = Literal["none", "added", "gating"]
