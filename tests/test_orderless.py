@@ -214,8 +214,8 @@ def test_training_learns_what_goes_together():
 def test_validation_scores_exactly_and_training_estimates(dtype):
     net = unidirectional(jax.random.key(0), Binary(D), head="orderless", hidden=3, head_hidden=6)
     values = jnp.asarray(frames_that_agree(14, 2).reshape(7, 2, 3)[..., [0, 1, 2, 0]], jnp.int32)
-    seen = jnp.zeros((7, 2), bool)
-    batch = Example(values, seen, ~seen, ~seen)
+    everywhere = jnp.ones((7, 2), bool)
+    batch = Example(values, jnp.zeros(values.shape, bool), everywhere, everywhere)
     tuning = Tuning(dtype=dtype)
     exact = eqx.filter_jit(total_nll)(net, batch, tuning)
     one = jax.jit(lambda key: total_objective(net, batch, tuning, key, 0.0).nll)

@@ -24,7 +24,7 @@ def total_objective(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> Total:
     """What the net is trained by, over the targets of a batch: each given what it may see."""
-    key_head = jax.random.fold_in(key, 0)
+    key_head = jax.random.fold_in(key, 2**31)  # far from the keys that the layers split it into
     head, seen = _seen(net, batch, tuning, key, dropout)
     axis = -tuning.batch_axis
     keys = jax.random.split(key_head, batch.targets.shape)
@@ -44,16 +44,15 @@ def _seen(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> tuple[Head, Float[Array, "T *C"]]:
     """The head, in the chosen precision, and the context that it gets at every step."""
-    unknown = jnp.broadcast_to(batch.hidden[..., None], batch.values.shape)
     axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, unknown)
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, batch.hidden)
     seen = contexts(net, Inputs(x, m, batch.valid), tuning, key, dropout)
     return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
 
 
 def _asked(batch: Example) -> Bool[Array, "T B D"]:
-    """What is predicted of a step: the whole frame."""
-    return jnp.ones(batch.values.shape, bool)
+    """What is predicted of a step: what is hidden of its frame, or all where nothing is."""
+    return batch.hidden | ~jnp.any(batch.hidden, axis=-1, keepdims=True)
 
 
 def _sum(batch: Example, nats: Float[Array, "T B"]) -> Total:

@@ -54,6 +54,7 @@ class Recipe:
     precision: Literal["auto", "float32", "bfloat16"]  # auto: bfloat16 on a GPU
     # Fields with a default are younger than recipes that say nothing of them.
     head: str = ""  # the kind's own, unless one is named
+    parts: float = 0.0  # the share of the stretches in which parts of frames are hidden, too
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -64,7 +65,12 @@ class Recipe:
         for rate in self.learning_rate:
             _number("learning_rate", rate, 0.0, math.inf)
         _number("clip", self.clip, 0.0, math.inf)
-        for name, most in (("weight_decay", math.inf), ("dropout", 1.0), ("warm_up", 1.0)):
+        for name, most in (
+            ("weight_decay", math.inf),
+            ("dropout", 1.0),
+            ("warm_up", 1.0),
+            ("parts", 1.0),
+        ):
             if getattr(self, name):  # zero is for none
                 _number(name, getattr(self, name), 0.0, most)
         _number("held_out", self.held_out, 0.0, 1.0)
