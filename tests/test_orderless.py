@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import caesura
 from caesura.errors import CaesuraError
 from caesura.evaluate import _step_log_probs
 from caesura.nets import orderless
@@ -252,3 +253,13 @@ def test_another_head_is_another_recipe():
     nade = choose("nade", "music", (), {}).recipe
     assert "head" not in nade.identity()
     assert replace(nade, head="orderless").identity() == nade.identity() | {"head": "orderless"}
+
+
+def test_a_filler_is_trained_by_the_recipe_for_frames_saved_and_read(tmp_path):
+    rolls = [(np.random.default_rng(i).random((30, 88)) < 0.05).astype(np.int8) for i in range(5)]
+    tiny = {"hidden": 2, "head_hidden": 3, "steps": 1, "batch": 2, "length": 16}
+    filler = caesura.train(rolls, kind="music", recipe="frames", validate_every=1, **tiny)
+    found = describe(filler.nets["bidirectional"])
+    assert (found.head, found.head_hidden, found.missing_input) == ("orderless", 3, "each")
+    filler.save(tmp_path / "frames.model")
+    assert eqx.tree_equal(caesura.load(tmp_path / "frames.model").nets, filler.nets)

@@ -21,7 +21,7 @@ from caesura.nets.frames import Binary, Frame
 from caesura.nets.head import Head, from_states
 from caesura.sequence import UNKNOWN
 
-PREFIXES = 0.5  # of the splits in training: such as a frame is scored by
+PREFIXES = 0.5  # the share of beginnings of an order among the sets that are shown in training
 
 Choose = Callable[[Float[Array, ""], Shaped[Array, ""]], Shaped[Array, ""]]
 
@@ -112,7 +112,8 @@ class Orderless(Head):
         """One pass: some of the missing components are shown, and the others predicted from them.
 
         How many are shown is uniform from none to all; weighted so, the mean over random sets is
-        that of −log p over all orders.
+        that of −log p over all orders. A share of the sets are the beginnings of an order instead:
+        when whole frames are scored, no others are met.
         """
         key_kind, key_order, key_set, key_shown = jax.random.split(key, 4)
         known = frame != UNKNOWN
@@ -131,9 +132,10 @@ class Orderless(Head):
         return nll * (count + 1) / jnp.maximum(jnp.sum(rest), 1)
 
     def _orders(self) -> Int[np.ndarray, "orders D"]:
-        """From the lowest to the highest, then others that have no system.
+        """From the first component to the last, then others that have no system.
 
-        They go by hashes, which no library's next version draws otherwise.
+        For chorales, that is better than the way down. The others go by hashes, which no library's
+        next version draws otherwise.
         """
         D = self.frame.components
 
