@@ -31,6 +31,7 @@ class Switches(Text):
 
 
 KIND_OF_HEAD = {"softmax": Text(ALPHABET), "bernoulli": Switches("abc", steps_per_beat=2)}
+KIND_OF_HEAD["orderless"] = KIND_OF_HEAD["bernoulli"]
 
 
 def quick_and_one_more_kind(monkeypatch):

@@ -70,7 +70,8 @@ def encode(net, frame, unknown):
     else:
         x = np.where(unknown, 0.0, frame)
     m = np.mean(unknown)
-    return (np.append(x, m) if net.missing_input == "added" else x), m
+    more = {"added": [m], "each": unknown / np.sqrt(len(unknown))}.get(net.missing_input, [])
+    return np.append(x, more), m
 
 
 def join(layer, context):

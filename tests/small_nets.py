@@ -7,6 +7,8 @@ from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
 
 FRAME_OF_HEAD: dict[str, Frame] = {"softmax": Categorical(4), "bernoulli": Binary(3)}
+FRAME_OF_HEAD |= {"orderless": Binary(3)}
+HEAD_HIDDEN = {"orderless": 5}  # the others can do without
 
 
 def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
@@ -17,7 +19,8 @@ def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
 def make_net(name: str, head: str, *, cell: str = "tanh", hidden: int = 4, **options: int) -> Net:
     """One of a filler's nets, with random weights."""
     frame = FRAME_OF_HEAD[head]
-    shape = {"head": head, "cell": cell, "hidden": hidden} | options
+    shape = {"head": head, "cell": cell, "hidden": hidden}
+    shape |= {"head_hidden": HEAD_HIDDEN.get(head, 0)} | options
     if name == "onegram":
         return onegram(frame, random_values(frame, 20))
     make = bidirectional if name == "bidirectional" else unidirectional

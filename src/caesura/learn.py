@@ -74,7 +74,7 @@ def train(
         name = one.recipe.net
         key_net, key_fit = jax.random.split(jax.random.fold_in(make_key(seed), name == "forward"))
         start = _architecture(learnt, one.recipe).build(key_net)
-        run = _digest({"of": identity, "recipe": asdict(one.recipe), "jax": jax.__version__})
+        run = _digest({"of": identity, "recipe": one.recipe.identity(), "jax": jax.__version__})
         saved = _checkpoints(checkpoints, name, run, warn)
         state = begin(start, one.recipe)
         if saved and resume:
@@ -188,7 +188,7 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
         direction="both" if recipe.net == "bidirectional" else "forward",
         frame=kind.frame,
         size=kind.size,
-        head=kind.head,
+        head=recipe.head or kind.head,
         cell=recipe.cell,
         hidden=recipe.hidden,
         layers=recipe.layers,

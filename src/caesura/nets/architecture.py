@@ -12,7 +12,8 @@ from jaxtyping import PRNGKeyArray
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.cells import CELLS
 from caesura.nets.frames import FRAMES
-from caesura.nets.heads import HEADS, Constant, Head, Linear
+from caesura.nets.head import Head
+from caesura.nets.heads import HEADS, Constant
 from caesura.nets.rnn import MissingInput, Net, bidirectional, constant, unidirectional
 
 # By whether there are cells forward and backward in time.
@@ -84,7 +85,6 @@ def describe(net: Net) -> Architecture:
     directions = (bool(cells), bool(net.backward.cells))
     if directions not in DIRECTIONS.values():
         raise CaesuraError("A net that only runs backward has no description.")
-    join = net.head.join if isinstance(net.head, Linear) else None
     architecture = Architecture(
         direction=next(name for name, both in DIRECTIONS.items() if both == directions),
         frame=_name(FRAMES, net.frame),
@@ -94,7 +94,7 @@ def describe(net: Net) -> Architecture:
         hidden=cells[0].size if cells else 0,
         layers=len(cells),
         missing_input=net.missing_input,
-        head_hidden=len(join.b_z) if join else 0,
+        head_hidden=net.head.hidden,
     )
     if _shapes(architecture.skeleton()) != _shapes(net):
         raise CaesuraError("The net's layers differ from each other, which has no description.")

@@ -1,9 +1,4 @@
-"""From the states around a step to a distribution over its frame.
-
-A head is asked about one step: it is given the context, the frame, and which of the frame's
-components are missing, and speaks of those given the others. Heads that model dependencies inside a
-frame fit the same three verbs as those below, whose components are independent given the context.
-"""
+"""The heads by name, and those whose components are independent given the context."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -16,35 +11,9 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 from caesura.errors import CaesuraError, lookup
 from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Binary, Categorical, Frame
+from caesura.nets.head import Head, from_states
+from caesura.nets.orderless import Orderless
 from caesura.sequence import UNKNOWN
-
-
-class Head(eqx.Module):
-    """p(the missing components of a frame | its other components, context)."""
-
-    frame: eqx.AbstractVar[Frame]
-
-    @abstractmethod
-    def log_prob(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, ""]:
-        """Nats of the missing components together; one whose value is `UNKNOWN` adds nothing."""
-
-    @abstractmethod
-    def sample(
-        self,
-        key: PRNGKeyArray,
-        context: Float[Array, " C"],
-        frame: Shaped[Array, " D"],
-        missing: Bool[Array, " D"],
-    ) -> Shaped[Array, " D"]:
-        """The frame with its missing components drawn and the others untouched."""
-
-    @abstractmethod
-    def marginals(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
-        """Log-probabilities of the K values of each missing component by itself."""
 
 
 class Independent(Head):
@@ -102,12 +71,14 @@ class Linear(Independent):
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         self.frame = frame
-        # [W_y^f, W_y^b], each drawn by itself: the context is h^f and h^b, end to end.
         key_join, *keys = jax.random.split(key, 1 + len(sizes))
-        blocks = [glorot(k, frame.inputs, size) for k, size in zip(keys, sizes, strict=True)]
-        self.W_y = jnp.concatenate(blocks, axis=1)
+        self.W_y = from_states(keys, frame.inputs, sizes)
         self.b_y = jnp.zeros(frame.inputs)
         self.join = Join(key_join, frame.inputs, hidden, sum(sizes)) if hidden else None
+
+    @property
+    def hidden(self) -> int:
+        return 0 if self.join is None else len(self.join.b_z)
 
     @abstractmethod
     def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
@@ -150,7 +121,11 @@ class Constant(Independent):
         return self.log_probs
 
 
-HEADS: dict[str, type[Linear]] = {"softmax": Softmax, "bernoulli": Bernoulli}
+HEADS: dict[str, type[Linear] | type[Orderless]] = {
+    "softmax": Softmax,
+    "bernoulli": Bernoulli,
+    "orderless": Orderless,
+}
 
 
 def make_head(

@@ -15,10 +15,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Frame
-from caesura.nets.heads import Constant, Head, make_head
+from caesura.nets.head import Head
+from caesura.nets.heads import Constant, make_head
 from caesura.sequence import UNKNOWN
 
-MissingInput = Literal["none", "added", "gating"]
+MissingInput = Literal["none", "added", "each", "gating"]
 
 
 class Input(NamedTuple):
@@ -119,8 +120,13 @@ class Net(eqx.Module):
         """What the cells see of a frame whose `unknown` values are not to be used."""
         unknown = unknown | (values == UNKNOWN)
         x, m = self.frame.encode(values, unknown), jnp.mean(unknown, dtype=jnp.float32)
-        # The paper's missing-value token: one more input, 1 where the frame is missing.
-        return Input(jnp.append(x, m) if self.missing_input == "added" else x, m)
+        if self.missing_input == "added":
+            # The paper's missing-value token: one more input, 1 where the frame is missing.
+            x = jnp.append(x, m)
+        elif self.missing_input == "each":
+            # One for each component, scaled so that all of them together weigh as much as a token.
+            x = jnp.append(x, unknown / unknown.size**0.5)
+        return Input(x, m)
 
     def context(self, before: State, behind: State) -> Float[Array, " C"]:
         """h^f_{t−1} and h^b_{t+1}, end to end: all that the head may know of the other steps."""
@@ -159,7 +165,7 @@ def bidirectional(
     make_cell = lookup(CELLS, cell, "cell")
     lookup(dict.fromkeys(get_args(MissingInput)), missing_input, "missing-value input")
     key_f, key_b, key_y = jax.random.split(key, 3)
-    inputs = frame.inputs + (missing_input == "added")
+    inputs = frame.inputs + {"added": 1, "each": frame.components}.get(missing_input, 0)
     gated = missing_input == "gating"
     return Net(
         Stack(key_f, make_cell, inputs, hidden, layers, gated=gated),

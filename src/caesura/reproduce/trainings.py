@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +38,7 @@ def fingerprint(training: Training, seed: int) -> str:
     chosen = training.choose(training.fields)
     holding = datasets.DATASETS[training.dataset].holding
     document = {
-        "recipe": asdict(chosen.recipe),
+        "recipe": chosen.recipe.identity(),
         "kind": chosen.kind_fields,
         "data": [holding["train"].sha256, holding["valid"].sha256],
         "seed": seed,

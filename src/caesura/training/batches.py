@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
 
-from caesura.training.missingness import Gaps, Nothing
+from caesura.training.missingness import Gaps, Nothing, Parts
 from caesura.training.recipe import Recipe
 
 
@@ -17,7 +17,7 @@ class Example(NamedTuple):
     """A stretch of a sequence, what the net may not see of it, and what it shall predict."""
 
     values: Shaped[Array, "T *B D"]
-    hidden: Bool[Array, "T *B"]
+    hidden: Bool[Array, "T *B D"]
     targets: Bool[Array, "T *B"]
     valid: Bool[Array, "T *B"]  # False on the padding of a short piece
 
@@ -96,12 +96,19 @@ def hide(
     """The stretch as the net shall see it."""
     missingness = Gaps(*recipe.gap_range, recipe.every) if recipe.gap else Nothing()
     pattern = missingness(key, recipe.length)
-    targets = valid & (pattern.gaps if recipe.targets == "gaps" else True)
+    hidden = jnp.broadcast_to(pattern.hidden[:, None], values.shape)
+    if recipe.parts:
+        key = jax.random.fold_in(key, 2**31)  # far from the keys that the gaps split it into
+        key_whether, key_parts = jax.random.split(key)
+        whether = jax.random.bernoulli(key_whether, recipe.parts)
+        hidden |= whether & Parts()(key_parts, *values.shape)
+    gaps = pattern.gaps | jnp.any(hidden, axis=1)
+    targets = valid & (gaps if recipe.targets == "gaps" else True)
     # "We therefore avoid propagating the gradient from predictions that lack long context."
     step = jnp.arange(recipe.length)
     last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)
     targets &= (step >= recipe.burn_in) & (step < last)
-    return Example(values.astype(jnp.int32), pattern.hidden, targets, valid)
+    return Example(values.astype(jnp.int32), hidden, targets, valid)
 
 
 def transpose(key: PRNGKeyArray, roll: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:

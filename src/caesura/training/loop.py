@@ -20,7 +20,7 @@ from caesura.errors import CaesuraError
 from caesura.nets.batch import Tuning
 from caesura.nets.rnn import Net
 from caesura.training.batches import Chunks, Corpus, Example, draw_example, hide
-from caesura.training.objectives import Total, total_nll
+from caesura.training.objectives import Total, total_nll, total_objective
 from caesura.training.optimiser import make_optimiser
 from caesura.training.recipe import Recipe
 
@@ -235,7 +235,7 @@ class Program:
     def _step(self, member: Member, rate: Array, batch: Example, key: PRNGKeyArray) -> Member:
         def loss(weights: Any) -> tuple[Array, Array]:
             net = eqx.combine(weights, self.frozen)
-            return total_nll(net, batch, self.tuning, key, self.recipe.dropout)
+            return total_objective(net, batch, self.tuning, key, self.recipe.dropout)
 
         (nll, steps), gradient = jax.value_and_grad(loss, has_aux=True)(member.weights)
         nll, steps, gradient = jax.lax.psum((nll, steps, gradient), "batch")
@@ -265,7 +265,7 @@ class Program:
             def add(total: Total, some: Any) -> tuple[Total, None]:
                 mine = jax.tree.map(self._my_rows, some)
                 example = jax.vmap(partial(hide, recipe=self.recipe), out_axes=1)(*mine)
-                more = total_nll(net, example, self.tuning, key)
+                more = total_nll(net, example, self.tuning)
                 return Total(total.nll + more.nll, total.steps + more.steps), None
 
             start = Total(jnp.zeros(()), jnp.zeros((), jnp.int32))

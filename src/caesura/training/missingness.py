@@ -57,3 +57,33 @@ class Gaps:
             return jax.lax.dynamic_slice(row, [shift], [length])
 
         return Pattern(steps(rank < count), steps(inside))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One part of the frames along a stretch of any length, in any number of its steps.
+
+    The part is a range of components, all but a range, or any set of them. So the net meets what
+    a musician asks for: other voices to a melody, or another melody to the voices.
+    """
+
+    def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
+        """What of `length` frames is hidden."""
+        key_stretch, key_steps, key_range, key_set, key_kind = jax.random.split(key, 5)
+        inside = _any_range(key_range, components)
+        kinds = jnp.stack([inside, ~inside, _any_set(key_set, components)])
+        part = kinds[jax.random.randint(key_kind, (), 0, len(kinds))]
+        steps = _any_range(key_stretch, length) & _any_set(key_steps, length)
+        return steps[:, None] & part
+
+
+def _any_range(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
+    first, last = jnp.sort(jax.random.randint(key, (2,), 0, size + 1))
+    place = jnp.arange(size)
+    return (place >= first) & (place < last)
+
+
+def _any_set(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
+    """Every number of members is equally likely."""
+    key_share, key_each = jax.random.split(key)
+    return jax.random.bernoulli(key_each, jax.random.uniform(key_share), (size,))

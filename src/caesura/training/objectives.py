@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from caesura.nets.batch import Inputs, Tuning, contexts
+from caesura.nets.head import Head
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
 from caesura.training.batches import Example
@@ -19,19 +20,42 @@ class Total(NamedTuple):
     steps: Int[Array, ""]
 
 
-def total_nll(
-    net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float = 0.0
+def total_objective(
+    net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> Total:
-    """The NLL of the targets of a batch, each given what its context may see.
+    """What the net is trained by, over the targets of a batch: each given what it may see."""
+    key_head = jax.random.fold_in(key, 2**31)  # far from the keys that the layers split it into
+    head, seen = _seen(net, batch, tuning, key, dropout)
+    axis = -tuning.batch_axis
+    keys = jax.random.split(key_head, batch.targets.shape)
+    objective = jax.vmap(jax.vmap(head.objective, in_axes=(0, axis, 0, 0)))
+    return _sum(batch, objective(keys, seen, batch.values, _asked(batch)))
 
-    A frame of which nothing is known is no target, and does not count.
-    """
-    unknown = jnp.broadcast_to(batch.hidden[..., None], batch.values.shape)
+
+def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
+    """What the net is judged by: the NLL of the same."""
+    nothing_random = jax.random.key(0)
+    head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
+    log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
+    return _sum(batch, -log_prob(seen, batch.values, _asked(batch)))
+
+
+def _seen(
+    net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
+) -> tuple[Head, Float[Array, "T *C"]]:
+    """The head, in the chosen precision, and the context that it gets at every step."""
     axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, unknown)
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, batch.hidden)
     seen = contexts(net, Inputs(x, m, batch.valid), tuning, key, dropout)
-    head = jax.tree.map(lambda a: a.astype(tuning.dtype), net.head)
-    log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(axis, 0, 0)))
-    log_probs = log_prob(seen, batch.values, jnp.ones_like(unknown))
+    return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
+
+
+def _asked(batch: Example) -> Bool[Array, "T B D"]:
+    """What is predicted of a step: what is hidden of its frame, or all where nothing is."""
+    return batch.hidden | ~jnp.any(batch.hidden, axis=-1, keepdims=True)
+
+
+def _sum(batch: Example, nats: Float[Array, "T B"]) -> Total:
+    """A frame of which nothing is known is no target, and does not count."""
     counts = batch.targets & jnp.any(batch.values != UNKNOWN, axis=-1)
-    return Total(-jnp.sum(jnp.where(counts, log_probs, 0.0)), jnp.sum(counts))
+    return Total(jnp.sum(jnp.where(counts, nats, 0.0)), jnp.sum(counts))

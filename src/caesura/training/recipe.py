@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -52,6 +52,9 @@ class Recipe:
     held_out: float
     valid_steps: int
     precision: Literal["auto", "float32", "bfloat16"]  # auto: bfloat16 on a GPU
+    # Fields with a default are younger than recipes that say nothing of them.
+    head: str = ""  # the kind's own, unless one is named
+    parts: float = 0.0  # the share of the stretches in which parts of frames are hidden, too
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -62,7 +65,12 @@ class Recipe:
         for rate in self.learning_rate:
             _number("learning_rate", rate, 0.0, math.inf)
         _number("clip", self.clip, 0.0, math.inf)
-        for name, most in (("weight_decay", math.inf), ("dropout", 1.0), ("warm_up", 1.0)):
+        for name, most in (
+            ("weight_decay", math.inf),
+            ("dropout", 1.0),
+            ("warm_up", 1.0),
+            ("parts", 1.0),
+        ):
             if getattr(self, name):  # zero is for none
                 _number(name, getattr(self, name), 0.0, most)
         _number("held_out", self.held_out, 0.0, 1.0)
@@ -77,6 +85,12 @@ class Recipe:
             raise CaesuraError(
                 f"A burn-in of {self.burn_in} leaves nothing of {self.length} steps."
             )
+
+    def identity(self) -> dict[str, Any]:
+        """The fields by which recipes are told apart: those with a default where they differ from
+        it, so that a new one makes no old recipe another."""
+        defaults = {field.name: field.default for field in fields(self)}
+        return {name: value for name, value in asdict(self).items() if value != defaults[name]}
 
     @property
     def gap_range(self) -> tuple[int, int]:
@@ -111,7 +125,7 @@ def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[st
         lookup(known, field, f"field of a recipe for {kind}")
     of_kind = {field: given.pop(field) for field in options if field in given}
     for field in fields(Recipe):
-        if field.name not in given:
+        if field.name not in given and field.default is MISSING:
             raise CaesuraError(f"The recipe '{name}' says nothing of '{field.name}'.")
     return Chosen(Path(name).stem, Recipe(**{k: _typed(k, v) for k, v in given.items()}), of_kind)
 
