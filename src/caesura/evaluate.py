@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 from caesura.calibration import Tally, tally_keys, tally_symbols
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.frames import Categorical
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN, Gap, Sequence
 from caesura.strategies import Place, Strategy, Window, around_gaps
@@ -101,7 +102,7 @@ class GapChoice(TypedDict, total=False):
 
 
 def score_gaps(
-    net: Net,
+    net: Nets,
     strategy: Strategy,
     sequences: Pieces,
     *,
@@ -119,7 +120,7 @@ def score_gaps(
 
 
 def score_positions(
-    net: Net,
+    net: Nets,
     strategy: Strategy,
     sequences: Pieces,
     *,
@@ -175,7 +176,7 @@ def _step_log_probs(
 
 def over_gaps(
     ask: Ask,
-    net: Net,
+    net: Nets,
     strategy: Strategy,
     sequences: Pieces,
     *,
@@ -240,7 +241,7 @@ def spread(gaps: list[list[Gap]], limit: int) -> list[list[Gap]]:
     ]
 
 
-def _complete(net: Net, sequences: Pieces) -> list[Sequence]:
+def _complete(net: Nets, sequences: Pieces) -> list[Sequence]:
     """The sequences as the net takes them, with nothing missing."""
     nothing = ((values, np.zeros(values.shape, bool)) for values in sequences)
     return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
@@ -257,9 +258,9 @@ def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[l
     return gaps, left_out
 
 
-def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
+def _groups(net: Nets, complete: list[Sequence]) -> Iterator[list[int]]:
     """Which sequences are passed over side by side: as many of like length as there is room for."""
-    states = jax.tree.leaves((net.forward.initial(), net.backward.initial()))
+    states = jax.tree.leaves(net.initial())
     bytes_a_step = 4 * max(1, sum(h.size for h in states))
     most = room().state_bytes // bytes_a_step
     group: list[int] = []
@@ -272,7 +273,7 @@ def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
 
 
 def _batches(
-    net: Net, sequences: list[Sequence], places: list[Place]
+    net: Nets, sequences: list[Sequence], places: list[Place]
 ) -> Iterator[tuple[Window, int]]:
     """The windows in batches; repetitions fill up the last, so real ones are counted beside."""
     count = -(-len(places) // room().gaps)
