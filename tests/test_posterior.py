@@ -1,5 +1,6 @@
 """The forward net's posterior where the bidirectional net proposes: against sums over all fills."""
 
+import json
 from typing import NamedTuple
 
 import equinox as eqx
@@ -9,19 +10,23 @@ import numpy as np
 import pytest
 
 import oracle
+from caesura.errors import CaesuraError
+from caesura.filler import Filler
+from caesura.kinds import Text
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.sequence import Gap, Sequence
 from caesura.strategies import SIR, Bayes, Place, Window, around_gaps, around_missing
 from caesura.strategies.metropolis import sample_posterior
+from command_line import ask
 
 KEY = jax.random.key(0)
 DRAWS = 20_000
 
 
 def make_pair(frame: Frame) -> Pair:
-    """Nets that never heard of each other, of which the one that proposes is less sure of itself."""
+    """Nets that never heard of each other; the one that proposes is less sure of itself."""
     rng = np.random.default_rng(2)
     head = "softmax" if isinstance(frame, Categorical) else "bernoulli"
 
@@ -231,3 +236,36 @@ def test_metropolis_chains_end_in_the_posterior_and_say_how_much_they_accepted(p
     # On their first few visits of sixty, the chains have not yet forgotten where they started.
     slack = 4.5 * accepted.std() / samples**0.5 + 0.05 * accepted.mean()
     assert accepted.mean() == pytest.approx(acceptance(problem), abs=slack)
+
+
+def test_a_model_with_both_nets_fills_by_it_and_is_evaluated(tmp_path):
+    pair = make_pair(Categorical(3))
+    filler = Filler(
+        Text("abc"), {"forward": pair.forward, "bidirectional": pair.bidirectional}, "sir"
+    )
+    fill = filler.fill("abc__cba", samples=3)
+    assert all(text[:3] + text[5:] == "abccba" for text in fill.samples)
+    again = filler.log_prob("abcaacba", missing=slice(3, 5))
+    assert again < 0 < again.standard_error
+    assert filler.method(None).name == "sir"
+
+    filler.save(tmp_path / "abc.model")
+    (tmp_path / "abc.txt").write_text("abcabbcabcacbacbacbabcabcabcab")
+    words = ("evaluate", tmp_path / "abc.model", tmp_path / "abc.txt", "--gap", 2, "--limit", 3)
+    told = json.loads(ask(*words, "--json"))["results"][0]
+    assert 1 < told["effective_samples"] < SIR().particles
+    assert f"are worth {told['effective_samples']:.1f} " in ask(*words)
+
+    del filler.nets["forward"]
+    with pytest.raises(CaesuraError, match="'sir' needs a forward net, which this model lacks"):
+        filler.fill("abc__cba")
+
+
+def test_nets_that_cannot_serve_are_refused():
+    frame = Categorical(3)
+    pair = make_pair(frame)
+    with pytest.raises(CaesuraError, match="a forward net and a bidirectional one"):
+        Pair(pair.bidirectional, pair.forward)
+    blind = bidirectional(KEY, frame, head="softmax", hidden=4, missing_input="none")
+    with pytest.raises(CaesuraError, match="trained with a missing-value input"):
+        SIR().check(Pair(pair.forward, blind))

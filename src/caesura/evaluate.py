@@ -16,10 +16,10 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 from caesura.calibration import Tally, tally_keys, tally_symbols
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.frames import Categorical
-from caesura.nets.pair import Nets
+from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN, Gap, Sequence
-from caesura.strategies import Place, Strategy, Window, around_gaps
+from caesura.strategies import SIR, Place, Strategy, Window, around_gaps
 from caesura.strategies.window import bucket
 
 Pieces = Iterable[Shaped[np.ndarray, "_ D"]]
@@ -138,6 +138,19 @@ def score_positions(
     steps, values, truth = answers.of_gaps
     tally = tally_symbols if isinstance(net.frame, Categorical) else tally_keys
     return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally(values, truth))
+
+
+def effective_samples(
+    net: Nets, strategy: Strategy, sequences: Pieces, **choice: Unpack[GapChoice]
+) -> float | None:
+    """How many draws from the posterior the particles of a fill are worth, if it is made of any."""
+    if not (isinstance(net, Pair) and isinstance(strategy, SIR)):
+        return None
+
+    def ask(key: PRNGKeyArray, windows: Window) -> Array:
+        return strategy.effective_samples(key, net, windows)
+
+    return float(np.mean(over_gaps(ask, net, strategy, sequences, **choice).of_gaps))
 
 
 def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> StepScores:

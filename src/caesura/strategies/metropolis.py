@@ -5,6 +5,7 @@ come from the posterior in the limit of many steps, but how probable a fill is c
 this is a sampler beside the strategies and not one of them; `sir` gives the score.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -63,16 +64,14 @@ def sample_posterior(
     )
 
     def sweep(i: Int[Array, ""], chain: Chain) -> Chain:
-        order = random_order(
-            jax.random.fold_in(key_orders, i), lanes, samples, rightward=i % 2 == 0
-        )
+        key_order = jax.random.fold_in(key_orders, i)
+        order = random_order(key_order, lanes, samples, rightward=i % 2 == 0)
         return _sweep(jax.random.fold_in(key_visits, i), net, lanes, order, chain)
 
     chain = jax.lax.fori_loop(0, sweeps, sweep, chain)
     visits = sweeps * jnp.sum(lanes.missing_steps, axis=1)
-    return Sampled(
-        *(split_lanes(a, samples) for a in (chain.judge.values, chain.accepted / visits))
-    )
+    sampled = Sampled(chain.judge.values, chain.accepted / visits)
+    return Sampled(*(split_lanes(a, samples) for a in sampled))
 
 
 def _sweep(key: PRNGKeyArray, net: Pair, lanes: Window, order: Order, chain: Chain) -> Chain:
@@ -84,11 +83,8 @@ def _sweep(key: PRNGKeyArray, net: Pair, lanes: Window, order: Order, chain: Cha
         t = jnp.where(here, order.steps[:, i], chain.judge.at)
         proposer = move(net.bidirectional, chain.proposer, t)
         judge = move(net.forward, chain.judge, t)
-        context, old, missing = (
-            conditional.look(proposer),
-            row(judge.values, t),
-            row(lanes.missing, t),
-        )
+        context = conditional.look(proposer)
+        old, missing = row(judge.values, t), row(lanes.missing, t)
         key_frames, key_choice = jax.random.split(jax.random.fold_in(key, i))
         new = jax.vmap(head.sample)(jax.random.split(key_frames, len(t)), context, old, missing)
         both = jnp.stack([old, new], axis=1)
@@ -97,7 +93,7 @@ def _sweep(key: PRNGKeyArray, net: Pair, lanes: Window, order: Order, chain: Cha
         log_ratio = log_weight[:, 1] - log_weight[:, 0]
         accept = here & (jnp.log(jax.random.uniform(key_choice, t.shape)) < log_ratio)
         values = write(judge.values, t, accept, new)
-        cursors = (eqx.tree_at(lambda c: c.values, c, values) for c in (proposer, judge))
-        return Chain(*cursors, chain.accepted + accept)
+        proposer, judge = (replace(cursor, values=values) for cursor in (proposer, judge))
+        return Chain(proposer, judge, chain.accepted + accept)
 
     return jax.lax.fori_loop(0, jnp.max(order.visits), visit, chain)

@@ -187,9 +187,8 @@ def _given_the_others(net: Net, lanes: Window, values: Shaped[Array, "L W D"]) -
     """What the bidirectional net says of each missing step while all other values are known."""
     seen = lanes.of("bidirectional")
     cursor = enter(net, seen, values, jnp.zeros_like(lanes.missing))
-    order = left_to_right(lanes)
-    nobody = jax.random.key(0)  # is drawn
-    noted: Noted = walk(nobody, net, given_the_rest(net), cursor, lanes, order, keep_and_note)[1]
+    order, unused = left_to_right(lanes), jax.random.key(0)
+    noted: Noted = walk(unused, net, given_the_rest(net), cursor, lanes, order, keep_and_note)[1]
     return noted
 
 
