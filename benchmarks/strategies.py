@@ -25,7 +25,7 @@ from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net, bidirectional, unidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import Estimate, Place, Strategy, Window, around_gaps
-from caesura.strategies.bayes import Bayes, look_ahead
+from caesura.strategies.bayes import Bayes
 from caesura.strategies.cursor import enter
 from caesura.strategies.gsn import GSN
 from caesura.strategies.nade import NADE
@@ -162,10 +162,12 @@ def bench_bayes(hidden: int, repeats: int) -> None:
     t = length // 2
     lane = around_gaps(net, [sequence], [Place(0, t, t + gap, Bayes().stop(t + gap, length))])
     cursor = enter(net, lane, lane.values, jnp.zeros_like(lane.missing))
-    conditional = eqx.filter_jit(look_ahead)
+    conditional = eqx.filter_jit(
+        lambda net, lane, cursor: Bayes().conditional(net, lane).look(cursor)
+    )
 
     def at_once() -> Array:
-        return conditional(net, cursor, lane.valid)
+        return conditional(net, lane, cursor)
 
     def in_turn() -> list[Array]:
         return loop_over_proposals(net, sequence.values, t)

@@ -153,14 +153,16 @@ def marginals(fills, probs, target):
 
 def nade(net, values, missing):
     """The joint probability of `values` where missing, averaged over all orders of filling."""
-    probs = []
-    for order in orders(missing):
-        unknown, prob = missing.copy(), 1.0
-        for t in order:
-            prob *= prob_of_frame(predict(net, values, unknown)[t], values[t], missing[t])
-            unknown[t] = False
-        probs.append(prob)
-    return np.mean(probs)
+    return np.mean([in_order(net, values, missing, order) for order in orders(missing)])
+
+
+def in_order(net, values, missing, order):
+    """The same in one order."""
+    unknown, prob = missing.copy(), 1.0
+    for t in order:
+        prob *= prob_of_frame(predict(net, values, unknown)[t], values[t], missing[t])
+        unknown[t] = False
+    return prob
 
 
 # The forward net: Eqs. (6) and (8)-(10).
@@ -176,6 +178,38 @@ def posterior(net, fills):
     """P(fill | everything else), by the probability of each whole sequence."""
     joint = np.array([oneway(net, fill, np.ones(fill.shape, bool)) for fill in fills])
     return joint / joint.sum()
+
+
+# sir: K fills proposed by nade, one of them taken by its weight.
+
+
+class Proposals:
+    """All fills in all orders: how often nade proposes them, and how much they weigh.
+
+    `joint` is the forward net's probability of each fill with what follows, up to a constant.
+    """
+
+    def __init__(self, joint, net, fills, missing):
+        ways = orders(missing)
+        self.numbers = np.repeat(np.arange(len(fills)), len(ways))
+        q = np.array([[in_order(net, fill, missing, order) for order in ways] for fill in fills])
+        self.chances = q.ravel() / len(ways)
+        self.weights = joint[self.numbers] / q.ravel()
+
+    def sir(self, K):
+        """The probability that each fill is the one taken of K proposals, a sum over them all."""
+        probs = np.zeros(self.numbers[-1] + 1)
+        for others in product(range(len(self.weights)), repeat=K - 1):
+            others = list(others)
+            share = self.weights / (self.weights + self.weights[others].sum())
+            chances = K * np.prod(self.chances[others]) * self.chances
+            np.add.at(probs, self.numbers, chances * share)
+        return probs
+
+    def spread(self):
+        """The variance of the weights over their squared mean."""
+        mean = self.chances @ self.weights
+        return self.chances @ (self.weights / mean) ** 2 - 1
 
 
 # Gibbs sampling: the chain's distribution over all fills, without sampling.

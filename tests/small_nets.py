@@ -4,7 +4,8 @@ import jax
 import numpy as np
 
 from caesura.nets.frames import Binary, Categorical, Frame
-from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
+from caesura.nets.pair import Nets, Pair
+from caesura.nets.rnn import bidirectional, onegram, unidirectional
 
 FRAME_OF_HEAD: dict[str, Frame] = {"softmax": Categorical(4), "bernoulli": Binary(3)}
 FRAME_OF_HEAD |= {"orderless": Binary(3)}
@@ -16,8 +17,11 @@ def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
     return draw.integers(0, frame.cardinality, (length, frame.components)).astype(np.int32)
 
 
-def make_net(name: str, head: str, *, cell: str = "tanh", hidden: int = 4, **options: int) -> Net:
-    """One of a filler's nets, with random weights."""
+def make_net(name: str, head: str, *, cell: str = "tanh", hidden: int = 4, **options: int) -> Nets:
+    """One of a filler's nets, with random weights, or a pair of them."""
+    if name == "pair":
+        names = ("forward", "bidirectional")
+        return Pair(*(make_net(n, head, cell=cell, hidden=hidden, **options) for n in names))
     frame = FRAME_OF_HEAD[head]
     shape = {"head": head, "cell": cell, "hidden": hidden}
     shape |= {"head_hidden": HEAD_HIDDEN.get(head, 0)} | options

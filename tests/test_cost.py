@@ -167,6 +167,22 @@ def test_bayes_runs_every_symbol_from_the_step_to_the_end():
     assert looking <= cost <= looking + steps * (g - 1)
 
 
+def test_a_particle_costs_a_nade_fill_and_the_way_to_the_end():
+    sir, start, g, length = STRATEGIES["sir"](particles=5, replicas=2), 20, 4, 32
+    net, sequence, stop = problem(sir, length, start, g)
+    window = around_missing(net, sequence, stop)
+    width = window.values.shape[1]
+    walk = g * 2 * (g - 1)  # at most, and at least g − 1
+    draw = cell_steps(lambda: sir.draw(KEY, net, window, 1))
+    # Both nets pass the window once: the one to begin, the other to judge.
+    assert 5 * (2 * width + g - 1) <= draw <= 5 * (2 * width + walk)
+    fills = window.values[:, None]
+    score = cell_steps(lambda: sir.log_prob(KEY, net, window, fills))
+    # Of four particles and the fill itself; all particles of a replica begin in one place.
+    most = width + 2 * (2 * width + 4 * (width + walk) + walk)
+    assert most - 2 * 5 * walk < score <= most
+
+
 @pytest.fixture
 def compilations():
     """A list that grows by one with every program that XLA compiles."""

@@ -145,7 +145,10 @@ def test_to_json_holds_everything(filler):
         (lambda f: f.fill(3), "string, not int"),
         (lambda f: f.log_prob("abüc", missing=[0, 2]), "character 'ü' at position 2 is unknown"),
         (lambda f: f.fill("ab_", strategy="nad"), "did you mean 'nade'"),
-        (lambda f: f.fill("ab_", strategy="zzzz"), "known are bayes, gsn, nade, onegram, oneway"),
+        (
+            lambda f: f.fill("ab_", strategy="zzzz"),
+            "known are bayes, gsn, nade, onegram, oneway, sir",
+        ),
         (lambda f: f.fill("ab_", samples=0), "'samples' must be at least 1, not 0"),
         (lambda f: f.fill("ab_", strategy=GSN(chains=0)), "'chains' must be at least 1, not 0"),
         (lambda f: f.fill("ab_", strategy=NADE(orders=0)), "'orders' must be at least 1"),

@@ -16,9 +16,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 from caesura.calibration import Tally, tally_keys, tally_symbols
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.frames import Categorical
+from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN, Sequence
-from caesura.strategies import Place, Strategy, Window, around_gaps
+from caesura.strategies import SIR, Place, Strategy, Window, around_gaps
 from caesura.strategies.window import bucket
 
 Pieces = Iterable[Shaped[np.ndarray, "_ D"]]
@@ -102,7 +103,7 @@ class GapChoice(TypedDict, total=False):
 
 
 def score_gaps(
-    net: Net,
+    net: Nets,
     strategy: Strategy,
     sequences: Pieces,
     *,
@@ -120,7 +121,7 @@ def score_gaps(
 
 
 def score_positions(
-    net: Net,
+    net: Nets,
     strategy: Strategy,
     sequences: Pieces,
     *,
@@ -138,6 +139,19 @@ def score_positions(
     steps, values, truth = answers.of_gaps
     tally = tally_symbols if isinstance(net.frame, Categorical) else tally_keys
     return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally(values, truth))
+
+
+def effective_samples(
+    net: Nets, strategy: Strategy, sequences: Pieces, **choice: Unpack[GapChoice]
+) -> float | None:
+    """How many draws from the posterior the particles of a fill are worth, if it is made of any."""
+    if not (isinstance(net, Pair) and isinstance(strategy, SIR)):
+        return None
+
+    def ask(key: PRNGKeyArray, windows: Window) -> Array:
+        return strategy.effective_samples(key, net, windows)
+
+    return float(np.mean(over_gaps(ask, net, strategy, sequences, **choice).of_gaps))
 
 
 def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> StepScores:
@@ -176,7 +190,7 @@ def _step_log_probs(
 
 def over_gaps(
     ask: Ask,
-    net: Net,
+    net: Nets,
     strategy: Strategy,
     sequences: Pieces,
     *,
@@ -240,7 +254,7 @@ def spread(starts: list[Starts], limit: int) -> list[Starts]:
     return [some[keep] for some, keep in zip(starts, parts, strict=True)]
 
 
-def _complete(net: Net, sequences: Pieces) -> list[Sequence]:
+def _complete(net: Nets, sequences: Pieces) -> list[Sequence]:
     """The sequences as the net takes them, with nothing missing."""
     nothing = ((values, np.zeros(values.shape, bool)) for values in sequences)
     return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
@@ -257,9 +271,9 @@ def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[S
     return starts, left_out
 
 
-def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
+def _groups(net: Nets, complete: list[Sequence]) -> Iterator[list[int]]:
     """Which sequences are passed over side by side: as many of like length as there is room for."""
-    states = jax.tree.leaves((net.forward.initial(), net.backward.initial()))
+    states = jax.tree.leaves(net.initial())
     bytes_a_step = 4 * max(1, sum(h.size for h in states))
     most = room().state_bytes // bytes_a_step
     group: list[int] = []
@@ -272,7 +286,7 @@ def _groups(net: Net, complete: list[Sequence]) -> Iterator[list[int]]:
 
 
 def _batches(
-    net: Net, sequences: list[Sequence], places: list[Place]
+    net: Nets, sequences: list[Sequence], places: list[Place]
 ) -> Iterator[tuple[Window, int]]:
     """The windows in batches; repetitions fill up the last, so real ones are counted beside."""
     count = -(-len(places) // room().gaps)

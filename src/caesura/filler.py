@@ -13,6 +13,7 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
 from caesura.kinds.base import Kind
 from caesura.modelfile import Model, read_model, write_model
+from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.pretrained import find_model
 from caesura.sequence import UNKNOWN, Sequence
@@ -32,11 +33,11 @@ def make_key(seed: int, use: int = 0) -> PRNGKeyArray:
 
 
 class Method(NamedTuple):
-    """A strategy with the net it works on."""
+    """A strategy with the net it works on, or the pair of them."""
 
     name: str
     strategy: Strategy
-    net: Net
+    net: Nets
 
     def window(self, sequence: Sequence) -> Window:
         """The stretch of the sequence that the strategy needs to see."""
@@ -159,14 +160,24 @@ class Filler:
             name = self.strategy if strategy is None else strategy
             strategy = lookup(STRATEGIES, name, "strategy")()
         name = type(strategy).__name__.lower()
-        if strategy.net not in self.nets:
-            recipe = {"bidirectional": "nade", "forward": "rnn"}.get(strategy.net, "")
-            raise CaesuraError(
-                f"The strategy '{name}' needs a {strategy.net} net, which this model lacks: "
-                f"the recipe '{recipe}' trains one."
-            )
-        strategy.check(self.nets[strategy.net])
-        return Method(name, strategy, self.nets[strategy.net])
+        net = self._nets(name, strategy)
+        strategy.check(net)
+        return Method(name, strategy, net)
+
+    def _nets(self, name: str, strategy: Strategy) -> Nets:
+        """What the strategy works with."""
+        needed: tuple[NetName, ...] = (
+            ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
+        )
+        for net in needed:
+            if net not in self.nets:
+                recipe = {"bidirectional": "nade", "forward": "rnn"}.get(net, "")
+                raise CaesuraError(
+                    f"The strategy '{name}' needs a {net} net, which this model lacks: "
+                    f"the recipe '{recipe}' trains one."
+                )
+        nets = [self.nets[net] for net in needed]
+        return nets[0] if len(nets) == 1 else Pair(*nets)
 
     def _marginals(
         self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window

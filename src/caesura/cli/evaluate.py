@@ -23,6 +23,7 @@ class Result(NamedTuple):
 
     whole: "GapScores"
     positions: "PositionScores"
+    effective_samples: float | None  # where a fill is one of weighted ones
 
 
 def evaluate(
@@ -40,7 +41,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="NAME[,NAME...]",
-            help="One or more of nade, gsn, bayes, oneway and onegram.",
+            help="One or more of nade, gsn, bayes, sir, oneway and onegram.",
             show_default="the model's own",
         ),
     ] = None,
@@ -71,7 +72,7 @@ def evaluate(
     NLLs are in nats: those of whole gaps, and by position those of each step by itself. For these,
     a last table shows how often what is stated comes true: whether the model can be believed.
     """
-    from caesura.evaluate import GapChoice, score_gaps, score_positions
+    from caesura.evaluate import GapChoice, effective_samples, score_gaps, score_positions
     from caesura.filler import make_key
 
     make_key(seed)
@@ -100,7 +101,7 @@ def evaluate(
             whole = score_gaps(*given, **choice, report=counter.count)
         with GapCounter(f"{method.name} by position") as counter:
             positions = score_positions(*given, **choice, report=counter.count)
-        results[method.name] = Result(whole, positions)
+        results[method.name] = Result(whole, positions, effective_samples(*given, **choice))
     if picture is not None:
         from caesura.plot import plot_positions, save_picture
 
@@ -115,11 +116,14 @@ def evaluate(
 
 
 def _told(name: str, result: Result) -> dict[str, Any]:
+    told: dict[str, Any] = {"strategy": name} | result.whole._asdict()
+    if result.effective_samples is not None:
+        told["effective_samples"] = result.effective_samples
     by_position = {
         "nll_by_position": result.positions.nll.tolist(),
         "calibration": result.positions.tally.told(),
     }
-    return {"strategy": name} | result.whole._asdict() | by_position
+    return told | by_position
 
 
 def _show(results: dict[str, Result]) -> None:
@@ -136,6 +140,9 @@ def _show(results: dict[str, Result]) -> None:
             for name, result in results.items()
         ],
     )
+    for name, result in results.items():
+        if (worth := result.effective_samples) is not None:
+            print(f"\nThe particles of a fill by '{name}' are worth {worth:.1f} independent ones.")
     print()
     curves = [result.positions.nll for result in results.values()]
     answer_table(

@@ -136,11 +136,16 @@ class Net(eqx.Module):
         """What the cells see of each step."""
         return jax.vmap(self.encode)(values, unknown)
 
+    def initial(self) -> States:
+        """The states outside the sequence, which are zero."""
+        return States(self.forward.initial(), self.backward.initial())
+
     def states(self, inputs: Input, valid: Bool[Array, " T"]) -> States:
-        """The states between all steps of a sequence; outside it they are zero."""
+        """The states between all steps of a sequence."""
+        before, behind = self.initial()
         return States(
-            self.forward.run(self.forward.initial(), inputs, valid, reverse=False),  # Eqs. (2), (4)
-            self.backward.run(self.backward.initial(), inputs, valid, reverse=True),  # Eq. (5)
+            self.forward.run(before, inputs, valid, reverse=False),  # Eqs. (2), (4)
+            self.backward.run(behind, inputs, valid, reverse=True),  # Eq. (5)
         )
 
     def contexts(self, states: States) -> Float[Array, "T C"]:

@@ -1,4 +1,4 @@
-"""How gaps are filled, and how probable a fill is: five strategies with the same three verbs."""
+"""How gaps are filled, and how probable a fill is: six strategies with the same three verbs."""
 
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.bayes import Bayes
@@ -6,12 +6,14 @@ from caesura.strategies.gsn import GSN
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
+from caesura.strategies.sir import SIR
 from caesura.strategies.window import Place, Window, around_gaps, around_missing
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
     "nade": NADE,
     "bayes": Bayes,
+    "sir": SIR,
     "oneway": OneWay,
     "onegram": OneGram,
 }
@@ -19,6 +21,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
 __all__ = [
     "GSN",
     "NADE",
+    "SIR",
     "STRATEGIES",
     "Bayes",
     "Estimate",

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError
-from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 
 NetName = Literal["bidirectional", "forward", "onegram"]
@@ -38,9 +37,10 @@ class Strategy(eqx.Module):
     looked at, except by `marginals` to say how probable it is.
     """
 
-    net: ClassVar[NetName]  # the net that the strategy works with
+    # What the strategy works with, and what its verbs are given: a net, or a pair of them.
+    net: ClassVar[NetName | Literal["pair"]]
 
-    def check(self, net: Net) -> None:
+    def check(self, net: Any) -> None:
         """Say in one sentence why the net cannot serve, if it cannot."""
         if (bool(net.forward.cells), bool(net.backward.cells)) != DIRECTIONS[self.net]:
             name = type(self).__name__.lower()
@@ -52,18 +52,18 @@ class Strategy(eqx.Module):
 
     @abstractmethod
     def draw(
-        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
+        self, key: PRNGKeyArray, net: Any, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
         """`samples` fills of each window."""
 
     @abstractmethod
     def log_prob(
-        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: PRNGKeyArray, net: Any, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         """[B, S]: of each of S fills of a window, the joint of its values at all missing places."""
 
     @abstractmethod
-    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
+    def marginals(self, key: PRNGKeyArray, net: Any, window: Window) -> Marginals:
         """The distribution at each missing place."""
 
 

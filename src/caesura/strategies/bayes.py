@@ -41,7 +41,13 @@ class Bayes(Gibbs):
         return length if self.lookahead is None else min(length, missing_stop + self.lookahead)
 
     def conditional(self, net: Net, window: Window) -> Conditional:
-        return Conditional(Logits(net.frame), lambda cursor: look_ahead(net, cursor, window.valid))
+        symbols = jnp.arange(net.frame.cardinality)[:, None]
+
+        def judge_all(cursor: Cursor) -> Float[Array, "L K"]:
+            every_symbol = jnp.broadcast_to(symbols, (len(cursor.at), *symbols.shape))
+            return look_ahead(net, cursor, window.valid, every_symbol)
+
+        return Conditional(Logits(net.frame), judge_all)
 
 
 class Logits(Independent):
@@ -55,21 +61,22 @@ class Logits(Independent):
         return jax.nn.log_softmax(context)[None]
 
 
-def look_ahead(net: Net, cursor: Cursor, valid: Bool[Array, "L W"]) -> Float[Array, "L K"]:
-    """Eqs. (8)–(10): log Π_{τ≥t} P(x_τ | x_1 … x_{τ−1}) for every symbol that x_t could be.
+def look_ahead(
+    net: Net, cursor: Cursor, valid: Bool[Array, "L W"], frames: Shaped[Array, "L K D"]
+) -> Float[Array, "L K"]:
+    """Eqs. (8)–(10): log Π_{τ≥t} P(x_τ | x_1 … x_{τ−1}) for each of the frames that x_t could be.
 
-    The symbols run side by side from the state before t, which they share, to the window's end.
+    They run side by side from the state before t, which they share, to the window's end.
     """
-    whole = jnp.ones(1, bool)
+    whole = jnp.ones(frames.shape[-1], bool)
     stop = jnp.sum(valid, axis=1)
 
-    def propose(lane: Cursor) -> tuple[Float[Array, " K"], State]:
+    def propose(lane: Cursor, frames: Array) -> tuple[Float[Array, " K"], State]:
         before = jax.tree.map(lambda h: h[lane.at], lane.forward)
         context = net.context(before, net.backward.initial())
-        symbols = jnp.arange(net.frame.cardinality)[:, None]
-        inputs = jax.vmap(net.encode, in_axes=(0, None))(symbols, ~whole)
+        inputs = jax.vmap(net.encode, in_axes=(0, None))(frames, ~whole)
         states = jax.vmap(net.forward.step, in_axes=(None, 0))(before, inputs)
-        return net.head.marginals(context, symbols[0], whole)[0], states
+        return jax.vmap(net.head.log_prob, in_axes=(None, 0, None))(context, frames, whole), states
 
     def judge(
         lane: Cursor, stop: Int[Array, ""], scores: Float[Array, " K"], states: State, ahead: Array
@@ -85,6 +92,6 @@ def look_ahead(net: Net, cursor: Cursor, valid: Bool[Array, "L W"]) -> Float[Arr
         return jax.vmap(judge, in_axes=(0, 0, 0, 0, None))(cursor, stop, *carry, ahead)
 
     scores, _ = jax.lax.fori_loop(
-        1, jnp.max(stop - cursor.at), judge_next, jax.vmap(propose)(cursor)
+        1, jnp.max(stop - cursor.at), judge_next, jax.vmap(propose)(cursor, frames)
     )
     return scores

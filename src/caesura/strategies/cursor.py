@@ -59,6 +59,12 @@ def force(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Array]:
     return step.given, head.log_prob(step.context, step.given, step.missing)
 
 
+def draw_and_score(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Array]:
+    """Write a sample, and note its log-probability."""
+    drawn, _ = draw(head, key, step)
+    return drawn, head.log_prob(step.context, drawn, step.missing)
+
+
 class Noted(NamedTuple):
     """What is known of one step by itself."""
 
@@ -77,6 +83,11 @@ def note(head: Head, step: Step) -> Noted:
 def draw_and_note(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Noted]:
     """Write a sample, and note the distribution that it came from."""
     return draw(head, key, step)[0], note(head, step)
+
+
+def keep_and_note(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Noted]:
+    """Leave the step as it is, and note its distribution."""
+    return step.frame, note(head, step)
 
 
 def enter(
@@ -137,8 +148,8 @@ def given_the_rest(net: Net) -> Conditional:
     """What the net itself says of a step: Eq. (3), or Eq. (1) where there is no way back."""
 
     def look(cursor: Cursor) -> Float[Array, "L C"]:
-        before = jax.tree.map(lambda h: _row(h, cursor.at), cursor.forward)
-        behind = jax.tree.map(lambda h: _row(h, cursor.at + 1), cursor.backward)
+        before = jax.tree.map(lambda h: row(h, cursor.at), cursor.forward)
+        behind = jax.tree.map(lambda h: row(h, cursor.at + 1), cursor.backward)
         return jax.vmap(net.context)(before, behind)
 
     return Conditional(net.head, look)
@@ -160,17 +171,17 @@ def walk(
         here = i < order.visits  # a lane with fewer visits to make waits for the others
         t = jnp.where(here, order.steps[:, i], cursor.at)
         cursor = move(net, cursor, t)
-        asked = (_row(a, t) for a in (cursor.values, window.missing, window.values))
+        asked = (row(a, t) for a in (cursor.values, window.missing, window.values))
         keys = jax.random.split(jax.random.fold_in(key, i), len(t))
         frame, noted = visit_all(keys, Step(conditional.look(cursor), *asked))
-        values = _write(cursor.values, t, here, frame)
-        unknown = _write(cursor.unknown, t, here, jnp.zeros_like(frame, bool))
+        values = write(cursor.values, t, here, frame)
+        unknown = write(cursor.unknown, t, here, jnp.zeros_like(frame, bool))
         cursor = eqx.tree_at(lambda c: (c.values, c.unknown), cursor, (values, unknown))
         return cursor, t, here, noted
 
     def and_note(i: Int[Array, ""], carry: tuple[Cursor, PyTree]) -> tuple[Cursor, PyTree]:
         cursor, t, here, noted = visit_next(i, carry[0])
-        return cursor, jax.tree.map(lambda a, n: _write(a, t, here, n), carry[1], noted)
+        return cursor, jax.tree.map(lambda a, n: write(a, t, here, n), carry[1], noted)
 
     noted = jax.eval_shape(visit_next, jnp.int32(0), cursor)[-1]
     width = order.steps.shape[1]
@@ -204,14 +215,16 @@ def random_order(
     return Order(steps, jnp.sum(missing, axis=1))
 
 
-def _row(array: Shaped[Array, "L W ..."], t: Int[Array, " L"]) -> Shaped[Array, "L ..."]:
+def row(array: Shaped[Array, "L W ..."], t: Int[Array, " L"]) -> Shaped[Array, "L ..."]:
+    """What each lane has at its step."""
     return jax.vmap(lambda a, t: a[t])(array, t)
 
 
-def _write(
+def write(
     array: Shaped[Array, "L W ..."],
     t: Int[Array, " L"],
     here: Bool[Array, " L"],
     new: Shaped[Array, "L ..."],
 ) -> Shaped[Array, "L W ..."]:
+    """The array with something new at the step of each lane that is `here`."""
     return jax.vmap(lambda a, t, h, n: a.at[t].set(jnp.where(h, n, a[t])))(array, t, here, new)

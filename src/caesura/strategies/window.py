@@ -5,6 +5,7 @@ the two edges stand for the whole rest of the sequence, however long it is.
 """
 
 from collections import abc
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -14,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from caesura.nets.cells import State
-from caesura.nets.rnn import Net
+from caesura.nets.pair import Nets
 from caesura.sequence import Sequence
 
 
@@ -29,7 +30,7 @@ class Window(eqx.Module):
     missing: Bool[Array, "B W D"]
     valid: Bool[Array, "B W"]
     left: PyTree[Float[Array, "B ..."]]  # the forward state before the first step
-    right: PyTree[Float[Array, "B ..."]]  # the backward state behind the last one
+    right: PyTree[Float[Array, "B ..."]]  # the backward state behind the last one; of a pair, both
 
     @property
     def missing_steps(self) -> Bool[Array, "*B W"]:
@@ -60,6 +61,10 @@ class Window(eqx.Module):
         """`count` of the stretches."""
         return jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, count), self)
 
+    def of(self, net: str) -> "Window":
+        """The same stretches as one net of a pair knows them."""
+        return replace(self, left=self.left[net], right=self.right[net])
+
     def with_fills(self, fills: Shaped[Array, "B S W D"]) -> "Window":
         """Every stretch S times, with one of its fills each."""
         copies = self.repeat(fills.shape[1])
@@ -81,14 +86,16 @@ class Place(NamedTuple):
     end: int  # of the window
 
 
-def around_missing(net: Net, sequence: Sequence, stop: int) -> Window:
+def around_missing(net: Nets, sequence: Sequence, stop: int) -> Window:
     """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
     first, last = sequence.gaps[0].start, sequence.gaps[-1].stop
     missing = sequence.missing[None, first:stop]
     return _cut(net, [sequence], np.array([Place(0, first, last, stop)]), missing)
 
 
-def around_gaps(net: Net, sequences: abc.Sequence[Sequence], places: abc.Sequence[Place]) -> Window:
+def around_gaps(
+    net: Nets, sequences: abc.Sequence[Sequence], places: abc.Sequence[Place]
+) -> Window:
     """A window for each gap to be made in complete sequences.
 
     All gaps of a sequence share one pass over it, and the sequences are passed over side by side.
@@ -101,7 +108,7 @@ def around_gaps(net: Net, sequences: abc.Sequence[Sequence], places: abc.Sequenc
 
 
 def _cut(
-    net: Net,
+    net: Nets,
     sequences: abc.Sequence[Sequence],
     places: Int[np.ndarray, "B 4"],
     missing: Bool[np.ndarray, "B width D"],
@@ -137,7 +144,7 @@ def _pad(array: Shaped[np.ndarray, "T ..."], length: int) -> Shaped[np.ndarray, 
 
 @eqx.filter_jit
 def _edges(
-    net: Net,
+    net: Nets,
     values: Shaped[Array, "n T D"],
     unknown: Bool[Array, "n T D"],
     valid: Bool[Array, "n T"],
