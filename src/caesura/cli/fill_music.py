@@ -118,14 +118,15 @@ def music(
         check_output(file, (song, weights))
     spans = [parse_span(gap) for gap in gaps or []]
     filler = load_for("music", weights)
-    sequence = filler.kind.read(song)
+    kind: Any = filler.kind  # of music, then
+    sequence = kind.read(song)
     if not (spans or keep or voice or sequence.missing.any()):
         raise CaesuraError(f"Nothing is missing in '{song}': say what is, as in --gap 8:12.")
     length = len(sequence)
-    steps = [step for span in spans for step in _steps(filler.kind, song, span, unit, length)]
+    steps = [step for span in spans for step in _steps(kind, song, span, unit, length)]
     whole = not (spans or sequence.missing.any())
     arrangement = arrange(
-        filler.kind,
+        kind,
         song,
         range(length) if whole else steps,
         keep=keep or (),
