@@ -40,7 +40,7 @@ def render(results: list[Result], pictures: Collection[str]) -> str:
         summary=_summary(results),
         table1=compare(results, "table1"),
         table2=compare(results, "table2"),
-        table3="\n\n".join(excerpts(results, source) for source in paper.SOURCES),
+        table3="\n\n".join(excerpts(results, source) for source in ("paper", "modern")),
         figure2="\n\n".join(
             _picture(f"figure2-{source}", f"Figure 2 with {title}", pictures)
             for source, title in paper.SOURCES.items()
