@@ -116,7 +116,7 @@ def evaluate(
 
 
 def _told(name: str, result: Result) -> dict[str, Any]:
-    told = {"strategy": name} | result.whole._asdict()
+    told: dict[str, Any] = {"strategy": name} | result.whole._asdict()
     if result.effective_samples is not None:
         told["effective_samples"] = result.effective_samples
     by_position = {
