@@ -104,7 +104,7 @@ def test_an_excerpt_shows_its_text_as_it_is(made):
 def test_without_results_there_is_nothing_but_the_paper():
     page = render([], {})
     ours = [line for table in tables_of(page) for line in table if line[1].startswith("ours,")]
-    assert len(ours) == 11 + 6
+    assert len(ours) == 17 + 8
     assert {cell for line in ours for cell in line[2:]} == {"–"}
     assert "Nothing that could be compared" in page
 
