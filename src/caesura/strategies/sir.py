@@ -48,8 +48,8 @@ class SIR(Strategy):
 
     net: ClassVar[Literal["pair"]] = "pair"
 
-    particles: int = eqx.field(static=True, default=100)
-    replicas: int = eqx.field(static=True, default=20)
+    particles: int = eqx.field(static=True, default=32)
+    replicas: int = eqx.field(static=True, default=8)
     # How many steps behind the last missing one may speak; all of them unless it is set.
     lookahead: int | None = eqx.field(static=True, default=None)
 
