@@ -18,10 +18,11 @@ LAYERS = [
     {"strategies", "training"},
     {"fill", "modelfile"},
     {"filler", "evaluate"},
-    {"learn"},
+    {"draws", "learn", "training_progress"},
+    {"imputation"},
     {"__init__"},
     {"reproduce"},
-    {"cli"},
+    {"cli", "sklearn"},
 ]
 # Parts that must not know each other though their layers would allow it.
 STRANGERS = [
@@ -33,6 +34,7 @@ STRANGERS = [
     {"strategies", "training"},
     {"fill", "modelfile"},
     {"filler", "evaluate"},
+    {"cli", "sklearn"},
 ]
 
 

@@ -23,6 +23,10 @@ def hours(count: int, start: str = "2024-03-01", **columns) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.date_range(start, periods=count, freq="h"))
 
 
+def learn(items, **fields) -> Series:
+    return Series.learn(items, **{"least_observed": 1} | fields)
+
+
 def filled(kind: Series, data, standardised: float):
     sequence = kind.read(data)
     values = np.where(sequence.missing, np.float32(standardised), sequence.values)
@@ -34,7 +38,7 @@ def filled(kind: Series, data, standardised: float):
 
 def test_columns_are_standardised_by_what_is_observed():
     table = frame(a=[1.0, NAN, 3.0, NAN, 8.0], b=[-1e6, 1e6, 0.0, 2e6, NAN])
-    kind = Series.learn([table])
+    kind = learn([table])
     np.testing.assert_allclose(kind.locations, [4.0, 5e5])
     np.testing.assert_allclose(kind.scales, [np.std([1, 3, 8]), np.std([-1e6, 1e6, 0, 2e6])])
     sequence = kind.read(table)
@@ -48,7 +52,7 @@ def test_columns_are_standardised_by_what_is_observed():
 
 def test_what_training_reads_has_holes_that_are_unknown():
     table = frame(a=[1.0, NAN, 3.0])
-    sequence = Series.learn([table]).read_complete(table)
+    sequence = learn([table]).read_complete(table)
     assert not sequence.missing.any()
     assert np.isnan(sequence.values[:, 0]).tolist() == [False, True, False]
 
@@ -56,7 +60,7 @@ def test_what_training_reads_has_holes_that_are_unknown():
 @pytest.mark.parametrize("nothing", [NAN, None, pd.NA, pd.NaT])
 def test_all_words_for_nothing_are_missing(nothing):
     table = frame(a=np.array([1.5, nothing, 2.5], object))
-    assert Series.learn([table]).read(table).missing[:, 0].tolist() == [False, True, False]
+    assert learn([table]).read(table).missing[:, 0].tolist() == [False, True, False]
 
 
 def test_arrays_lists_and_tables_are_items():
@@ -66,7 +70,7 @@ def test_arrays_lists_and_tables_are_items():
     assert [len(i) for i in Series.items([array[0], array[1, :3]])] == [6, 3]
     table = frame(a=[1.0, 2.0])
     assert Series.items(table)[0] is table
-    kind = Series.learn(Series.items([array[0], array[1, :3]]))
+    kind = learn(Series.items([array[0], array[1, :3]]))
     np.testing.assert_allclose(kind.locations[0], np.append(array[0, :, 0], array[1, :3, 0]).mean())
     assert kind.names == ("x0", "x1")
 
@@ -78,7 +82,7 @@ def test_files_are_found_and_read(tmp_path):
     (tmp_path / "notes.txt").write_text("no table")
     items = Series.items([tmp_path])
     assert [item.name for item in items] == ["a.csv", "b.parquet"]
-    kind = Series.learn(items)
+    kind = learn(items)
     for item in items:
         pd.testing.assert_frame_equal(
             filled(kind, item, 0.0), table.assign(a=[0.1, 0.2, 0.3]), check_dtype=False
@@ -103,7 +107,7 @@ def test_observed_values_come_back_bit_for_bit(dtype):
     column[[3, 4, 20]] = None
     table = pd.DataFrame({"a": column, "word": "w"}).set_index(pd.Index(range(100, 150), name="i"))
     before = table.copy(deep=True)
-    answer = filled(Series.learn([table]), table, 0.5)
+    answer = filled(learn([table]), table, 0.5)
     assert answer["a"].dtype == dtype
     known = table["a"].notna().to_numpy()
     assert known.sum() == 47
@@ -117,17 +121,17 @@ def test_observed_values_come_back_bit_for_bit(dtype):
 
 def test_whole_numbers_with_gaps_become_real_ones():
     table = frame(a=pd.array([1, None, 4], "Int64"), b=pd.array([5, 6, 8], "Int64"))
-    answer = filled(Series.learn([table]), table, 0.0)
+    answer = filled(learn([table]), table, 0.0)
     assert answer.dtypes.astype(str).tolist() == ["Float64", "Int64"]
     assert answer["a"].tolist() == [1, 2.5, 4]
     large = frame(a=pd.array([1, None, 2**53 + 2], "Int64"))
     with pytest.raises(CaesuraError, match=r"beyond 2\^53"):
-        filled(Series.learn([large]), large, 0.0)
+        filled(learn([large]), large, 0.0)
 
 
 def test_an_array_gives_an_array_of_its_type():
     array = np.array([[1.0, 2.0], [NAN, 4.0], [3.0, 9.0]], np.float32)
-    answer = filled(Series.learn([array]), array, 0.0)
+    answer = filled(learn([array]), array, 0.0)
     assert answer.dtype == np.float32
     np.testing.assert_array_equal(answer, [[1, 2], [2, 4], [3, 9]])
     assert np.isnan(array[1, 0])
@@ -135,7 +139,7 @@ def test_an_array_gives_an_array_of_its_type():
 
 def test_a_fill_is_read_as_it_was_drawn():
     table = frame(a=[1.0, NAN, 3.0, 9.0])
-    kind = Series.learn([table])
+    kind = learn([table])
     np.testing.assert_allclose(kind.read(filled(kind, table, 0.7)).values[1, 0], 0.7, rtol=1e-6)
 
 
@@ -144,17 +148,17 @@ def test_a_fill_is_read_as_it_was_drawn():
 
 def test_what_is_drawn_keeps_within_bounds():
     table = frame(rain=[0.0, NAN, 3.0], wind=[-5.0, NAN, 5.0])
-    kind = Series.learn([table], bounds={"rain": (0, None)})
+    kind = learn([table], bounds={"rain": (0, None)})
     assert filled(kind, table, -9.0)["rain"][1] == 0
     assert filled(kind, table, -9.0)["wind"][1] < -5
     assert filled(kind, table, 9.0)["rain"][1] > 3
-    assert Series.learn([table], bounds=(-5, 5)).highest == (5.0, 5.0)
+    assert learn([table], bounds=(-5, 5)).highest == (5.0, 5.0)
 
 
 def test_quantiles_of_bounded_draws_are_bounded_quantiles():
     """Why draws are moved to the bounds: in whichever order, the answer is the same."""
     table = frame(a=[0.0, 1.0, 5.0])
-    free, bound = Series.learn([table]), Series.learn([table], bounds=(0, 4))
+    free, bound = learn([table]), learn([table], bounds=(0, 4))
     draws = np.random.default_rng(0).normal(size=(101, 3, 1)).astype(np.float32)
     levels = [0.05, 0.5, 0.95]
     of_bounded = np.quantile(bound.to_units(draws), levels, axis=0, method="nearest")
@@ -164,7 +168,7 @@ def test_quantiles_of_bounded_draws_are_bounded_quantiles():
 
 def test_a_column_that_never_varies_is_filled_as_it_was():
     table = frame(a=[0.1, NAN, 0.1, 0.1], b=[1.0, 2.0, 3.0, NAN])
-    kind = Series.learn([table])
+    kind = learn([table])
     assert filled(kind, table, 3.0)["a"].tolist() == [0.1] * 4
     assert kind.read(table).values[:, 0].tolist() == [0] * 4
 
@@ -172,13 +176,13 @@ def test_a_column_that_never_varies_is_filled_as_it_was():
 def test_a_column_without_numbers_is_kept_and_said():
     table = frame(a=[1.0, NAN, 4.0], b=[NAN] * 3)
     with pytest.warns(UserWarning, match="'b' holds no number at all: it is left as it is"):
-        kind = Series.learn([table])
+        kind = learn([table])
     assert kind.names == ("a",)
     answer = filled(kind, table, 0.0)
     assert answer["a"].tolist() == [1, 2.5, 4]
     assert answer["b"].isna().all()
     with pytest.warns(UserWarning, match="'x1'"):
-        kind = Series.learn([table.to_numpy()])
+        kind = learn([table.to_numpy()])
     assert np.isnan(filled(kind, table.to_numpy(), 0.0)).sum() == 3
 
 
@@ -190,23 +194,23 @@ def test_columns_that_are_not_numbers_come_through():
         day=pd.to_datetime(["2020-01-01", None]),
         level=pd.Categorical([1, None]),
     )
-    answer = filled(Series.learn([table]), table, 0.0)
+    answer = filled(learn([table]), table, 0.0)
     pd.testing.assert_frame_equal(answer.drop(columns="a"), table.drop(columns="a"))
 
 
 def test_words_among_numbers_are_said():
     table = frame(a=[1.0, 2.0, 4.0], b=["1.5", "error", "2"])
     with pytest.warns(UserWarning, match="'b' mixes numbers with words such as 'error'"):
-        assert Series.learn([table]).names == ("a",)
+        assert learn([table]).names == ("a",)
 
 
 def test_columns_can_be_chosen():
     table = frame(a=[1.0, 2.0, 4.0], b=[1.0, NAN, 3.0], c=[0.0, 1.0, 1.0])
-    kind = Series.learn([table], columns=["b"], covariates=["c", "a"])
+    kind = learn([table], columns=["b"], covariates=["c", "a"])
     assert kind.names == ("b", "c", "a")
     assert kind.fillable.tolist() == [True, False, False]
     assert filled(kind, table, 0.0)["b"].tolist() == [1, 2, 3]
-    by_number = Series.learn([table.to_numpy()], columns=[1], covariates=[2, 0])
+    by_number = learn([table.to_numpy()], columns=[1], covariates=[2, 0])
     assert by_number.places == kind.places == (1, 2, 0)
     np.testing.assert_array_equal(by_number.read(table.to_numpy()).values, kind.read(table).values)
     shuffled = table[["c", "b", "a"]]  # names count in a table, not places
@@ -220,7 +224,7 @@ def test_rows_that_are_absent_are_steps():
     table = hours(8, a=np.arange(8.0), c=np.arange(8.0)).drop(
         index=pd.to_datetime(["2024-03-01 02:00", "2024-03-01 03:00"])
     )
-    kind = Series.learn([table], covariates="c", calendar=["hour"])
+    kind = learn([table], covariates="c", calendar=["hour"])
     assert kind.freq == "h"
     sequence = kind.read(table)
     assert sequence.missing[:, 0].tolist() == [False] * 2 + [True] * 2 + [False] * 4
@@ -237,7 +241,7 @@ def test_rows_that_are_absent_are_steps():
 def test_times_may_be_a_column():
     table = hours(6, a=np.arange(6.0)).rename_axis("when").reset_index()
     table = table.assign(when=table["when"].astype(str)).drop(index=3).reset_index(drop=True)
-    kind = Series.learn([table], time="when")
+    kind = learn([table], time="when")
     assert kind.read(table).missing[:, 0].tolist() == [False] * 3 + [True] + [False] * 2
     pd.testing.assert_frame_equal(filled(kind, table, 0.0), table)
     more = filled(replace(kind, add_rows=True), table, 0.0)
@@ -250,13 +254,13 @@ def test_frequencies_are_found_though_rows_are_absent(freq):
     table = pd.DataFrame({"a": np.arange(60.0)}, index=index)
     for kept in (index, index.delete([10, 11, 30]), pd.DatetimeIndex(index.tolist())):
         part = table.loc[kept]
-        assert len(Series.learn([part], calendar=None).read(part)) == 60
+        assert len(learn([part], calendar=None).read(part)) == 60
 
 
 def test_local_days_are_days_though_the_clock_changes():
     index = pd.date_range("2024-03-25", periods=14, freq="D", tz="Europe/Berlin").delete([3])
     table = pd.DataFrame({"a": np.arange(13.0)}, index=index)
-    kind = Series.learn([table])
+    kind = learn([table])
     assert kind.read(table).missing.sum() == 1
 
 
@@ -266,7 +270,7 @@ def test_uneven_times_are_said_and_taken_as_they_come():
     )
     table = pd.DataFrame({"a": [1.0, NAN, 2.0, 5.0]}, index=index)
     with pytest.warns(UserWarning, match="not evenly spaced"):
-        kind = Series.learn([table], calendar=["hour"])
+        kind = learn([table], calendar=["hour"])
     assert len(kind.read(table)) == 4
     assert kind.freq == ""
 
@@ -293,7 +297,7 @@ def test_the_calendar_is_where_in_its_period_a_moment_is():
 )
 def test_the_calendar_has_what_can_be_learnt(freq, count, calendar):
     index = pd.date_range("2019-01-01", periods=count, freq=freq)
-    assert Series.learn([pd.DataFrame({"a": np.arange(count)}, index=index)]).calendar == calendar
+    assert learn([pd.DataFrame({"a": np.arange(count)}, index=index)]).calendar == calendar
 
 
 # The kind and its mistakes.
@@ -302,7 +306,7 @@ def test_the_calendar_has_what_can_be_learnt(freq, count, calendar):
 def test_series_is_a_kind_that_a_model_file_can_hold():
     assert KINDS["series"] is Series
     table = hours(60, a=np.arange(60.0), c=np.arange(60.0) % 7)
-    kind = Series.learn([table], covariates="c", bounds=(0, None))
+    kind = learn([table], covariates="c", bounds=(0, None))
     assert _rebuild(Series, json.loads(json.dumps(asdict(kind))), "kind") == kind
     broken = json.loads(json.dumps(asdict(kind)))
     for field, value in [("names", "ac"), ("scales", [1]), ("lowest", ["x"]), ("freq", None)]:
@@ -313,7 +317,14 @@ def test_series_is_a_kind_that_a_model_file_can_hold():
 def test_densities_are_of_the_units_of_the_user():
     table = frame(a=[1.0, 3.0], b=[10.0, 50.0])
     missing = np.array([[True, False], [True, True]])
-    np.testing.assert_allclose(Series.learn([table]).log_scale(missing), np.log(1 * 1 * 20))
+    np.testing.assert_allclose(learn([table]).log_scale(missing), np.log(1 * 1 * 20))
+
+
+def test_too_little_is_said_with_its_numbers():
+    table = frame(a=np.arange(200.0), b=[1.0, 2.0, 5.0] + [NAN] * 197)
+    with pytest.raises(CaesuraError, match=r"'b' has 3 observed numbers, .* at least 100 are"):
+        Series.learn([table])
+    assert Series.learn([table], columns=["a"]).names == ("a",)
 
 
 COMPLETE = frame(a=[1.0, 2.0, 4.0], b=[3.0, 5.0, 4.0])
@@ -323,48 +334,48 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda: Series.learn([frame(w=["x", "y"])]), "no column of numbers"),
-        (lambda: Series.learn([frame(w=[True, False])]), "no column of numbers"),
-        (lambda: Series.learn([frame(a=[1.0, np.inf])]), "'a' is infinite in row 1"),
-        (lambda: Series.learn([frame(a=[1e308, -1e308])]), "too large or too small"),
-        (lambda: Series.learn([frame(a=[0, 1, NAN])]), "'a' holds 0 and 1 alone"),
-        (lambda: Series.learn([COMPLETE], colums=["a"]), "did you mean 'columns'"),
-        (lambda: Series.learn([COMPLETE], columns=["c"]), "no column called 'c'"),
-        (lambda: Series.learn([COMPLETE], columns=[2]), "no column 2: they are 0 to 1"),
-        (lambda: Series.learn([COMPLETE], columns=["a", "a"]), "twice among the columns"),
-        (lambda: Series.learn([COMPLETE], columns=["a"], covariates=["a"]), "inform and be filled"),
-        (lambda: Series.learn([frame(a=[1.0, 2], w=["x", "y"])], columns=["w"]), "not of numbers"),
-        (lambda: Series.learn([frame(a=[1.0, 2], w=["x", "y"])], covariates=["w"]), "not of num"),
-        (lambda: Series.learn([COMPLETE], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
-        (lambda: Series.learn([COMPLETE], bounds=3), "Bounds are the least and the most"),
-        (lambda: Series.learn([COMPLETE], bounds=(5, 1)), "below its most"),
-        (lambda: Series.learn([COMPLETE], freq="h"), "rows that have times"),
-        (lambda: Series.learn([COMPLETE], calendar=["hour"]), "rows that have times"),
-        (lambda: Series.learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
-        (lambda: Series.learn([TIMED], freq="fortnight"), "A frequency is written as pandas does"),
-        (lambda: Series.learn([TIMED], freq="2h").read(TIMED), "01:00:00 is not on the grid"),
-        (lambda: Series.learn([TIMED], freq="ms").read(TIMED), "too few for the frequency 'ms'"),
-        (lambda: Series.learn([TIMED[::-1]]), r"row 1 \(2024-03-01 03:00:00\) goes back"),
-        (lambda: Series.learn([TIMED.iloc[[0, 1, 1]]]), "row 2 .* has the time of the row before"),
-        (lambda: Series.learn([TIMED.set_axis([*TIMED.index[:4], pd.NaT])]), "Row 4 has no time"),
-        (lambda: Series.learn([TIMED.to_period()]), "to_timestamp"),
-        (lambda: Series.learn([COMPLETE], time="a"), "'a' holds numbers, where times"),
-        (lambda: Series.learn([frame(a=[1.0], t=["soon"])], time="t"), "something that is no time"),
-        (lambda: Series.learn([COMPLETE, frame(a=[1.0])]), "Table 1 has not the columns"),
-        (lambda: Series.learn([COMPLETE.set_axis(["a", "a"], axis=1)]), "two columns called 'a'"),
-        (lambda: Series.learn([COMPLETE[:0]]), "no rows"),
-        (lambda: Series.learn([COMPLETE]).read(frame(a=[1.0])), "no column called 'b'"),
-        (lambda: Series.learn([COMPLETE]).read(np.zeros((3, 3))), "3 columns, where .* knows 2"),
-        (lambda: Series.learn([COMPLETE]).read(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
-        (lambda: Series.learn([COMPLETE]).read([[1, 2], [1]]), "each row as long"),
-        (lambda: Series.learn([COMPLETE]).read([["x", "y"]]), "holds numbers, not <U1"),
-        (lambda: Series.learn([TIMED]).read(np.zeros((3, 1))), "but these rows have none"),
+        (lambda: learn([frame(w=["x", "y"])]), "no column of numbers"),
+        (lambda: learn([frame(w=[True, False])]), "no column of numbers"),
+        (lambda: learn([frame(a=[1.0, np.inf])]), "'a' is infinite in row 1"),
+        (lambda: learn([frame(a=[1e308, -1e308])]), "too large or too small"),
+        (lambda: learn([frame(a=[0, 1, NAN])]), "'a' holds 0 and 1 alone"),
+        (lambda: learn([COMPLETE], colums=["a"]), "did you mean 'columns'"),
+        (lambda: learn([COMPLETE], columns=["c"]), "no column called 'c'"),
+        (lambda: learn([COMPLETE], columns=[2]), "no column 2: they are 0 to 1"),
+        (lambda: learn([COMPLETE], columns=["a", "a"]), "twice among the columns"),
+        (lambda: learn([COMPLETE], columns=["a"], covariates=["a"]), "inform and be filled"),
+        (lambda: learn([frame(a=[1.0, 2], w=["x", "y"])], columns=["w"]), "not of numbers"),
+        (lambda: learn([frame(a=[1.0, 2], w=["x", "y"])], covariates=["w"]), "not of num"),
+        (lambda: learn([COMPLETE], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
+        (lambda: learn([COMPLETE], bounds=3), "Bounds are the least and the most"),
+        (lambda: learn([COMPLETE], bounds=(5, 1)), "below its most"),
+        (lambda: learn([COMPLETE], freq="h"), "rows that have times"),
+        (lambda: learn([COMPLETE], calendar=["hour"]), "rows that have times"),
+        (lambda: learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
+        (lambda: learn([TIMED], freq="fortnight"), "A frequency is written as pandas does"),
+        (lambda: learn([TIMED], freq="2h").read(TIMED), "01:00:00 is not on the grid"),
+        (lambda: learn([TIMED], freq="ms").read(TIMED), "too few for the frequency 'ms'"),
+        (lambda: learn([TIMED[::-1]]), r"row 1 \(2024-03-01 03:00:00\) goes back"),
+        (lambda: learn([TIMED.iloc[[0, 1, 1]]]), "row 2 .* has the time of the row before"),
+        (lambda: learn([TIMED.set_axis([*TIMED.index[:4], pd.NaT])]), "Row 4 has no time"),
+        (lambda: learn([TIMED.to_period()]), "to_timestamp"),
+        (lambda: learn([COMPLETE], time="a"), "'a' holds numbers, where times"),
+        (lambda: learn([frame(a=[1.0], t=["soon"])], time="t"), "something that is no time"),
+        (lambda: learn([COMPLETE, frame(a=[1.0])]), "Table 1 has not the columns"),
+        (lambda: learn([COMPLETE.set_axis(["a", "a"], axis=1)]), "two columns called 'a'"),
+        (lambda: learn([COMPLETE[:0]]), "no rows"),
+        (lambda: learn([COMPLETE]).read(frame(a=[1.0])), "no column called 'b'"),
+        (lambda: learn([COMPLETE]).read(np.zeros((3, 3))), "3 columns, where .* knows 2"),
+        (lambda: learn([COMPLETE]).read(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
+        (lambda: learn([COMPLETE]).read([[1, 2], [1]]), "each row as long"),
+        (lambda: learn([COMPLETE]).read([["x", "y"]]), "holds numbers, not <U1"),
+        (lambda: learn([TIMED]).read(np.zeros((3, 1))), "but these rows have none"),
         (
-            lambda: Series.learn([COMPLETE], bounds=(0, 9)).read(frame(a=[1.0, -1], b=[1.0, 1])),
+            lambda: learn([COMPLETE], bounds=(0, 9)).read(frame(a=[1.0, -1], b=[1.0, 1])),
             "'a' has -1 in row 1, which is outside its bounds",
         ),
         (
-            lambda: Series.learn([COMPLETE], covariates="b").read(frame(a=[1.0], b=[NAN])),
+            lambda: learn([COMPLETE], covariates="b").read(frame(a=[1.0], b=[NAN])),
             "covariate 'b' is missing in row 0",
         ),
     ],
@@ -378,7 +389,7 @@ def test_a_mistake_gets_one_sentence(ask, sentence):
 def test_one_row_can_be_read():
     table = frame(a=[2.0], b=[NAN])
     with pytest.warns(UserWarning, match="'b' holds no number"):
-        kind = Series.learn([table])
+        kind = learn([table])
     assert kind.read(table).values.tolist() == [[0.0]]
 
 
@@ -388,7 +399,7 @@ def test_a_million_rows_are_read_and_written():
         {"a": draw.normal(size=10**6)}, index=pd.date_range("2000", periods=10**6, freq="min")
     )
     table.loc[draw.random(10**6) < 0.1, "a"] = NAN
-    kind = Series.learn([table])
+    kind = learn([table])
     sequence = kind.read(table)
     answer = kind.write(table, sequence.missing, sequence.values)
     assert answer["a"].notna().all()

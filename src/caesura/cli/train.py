@@ -15,8 +15,8 @@ from caesura.cli.options import DataFolder, Json, Seed
 from caesura.cli.output import answer_json, note
 from caesura.cli.places import check_output
 from caesura.cli.sources import Source, load_sources, parse_sources
-from caesura.cli.training_progress import showing
 from caesura.errors import CaesuraError, lookup
+from caesura.training_progress import showing
 
 
 def train(

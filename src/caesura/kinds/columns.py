@@ -13,7 +13,9 @@ from caesura.kinds import table as tables
 
 
 def chosen_names(asked: Any, known: list[str], what: str) -> list[str]:
-    """Names of columns, from names or numbers."""
+    """Names of columns, from names or numbers, or from nothing."""
+    if asked is None:
+        return []
     if isinstance(asked, str | int):
         asked = [asked]
     names = []
@@ -91,8 +93,6 @@ def observed_numbers(table: Any, place: int, name: str) -> Float64[np.ndarray, "
 
 def standard_of(name: str, observed: Float64[np.ndarray, " n"]) -> tuple[float, float]:
     """The mean and the standard deviation, which is zero if nothing varies."""
-    if not observed.size:
-        raise CaesuraError(f"The column '{name}' holds no number at all.")
     if observed.min() == observed.max():
         return float(observed[0]), 0.0  # a mean of equal numbers can be rounded to another one
     with np.errstate(over="ignore", invalid="ignore"):

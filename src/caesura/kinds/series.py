@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 
-from caesura.errors import CaesuraError, lookup
+from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds import table as tables
 from caesura.kinds.base import Kind
 from caesura.kinds.columns import (
@@ -33,6 +33,7 @@ from caesura.kinds.times import (
 )
 from caesura.sequence import Sequence
 
+LEAST_OBSERVED = 100  # numbers in a column
 EXACT = 2**53  # beyond it, floating-point numbers are not all whole numbers
 
 
@@ -55,6 +56,7 @@ class Series(Kind):
     head: ClassVar[str] = "mixture"
     options: ClassVar[tuple[str, ...]] = (
         *("columns", "covariates", "bounds", "calendar", "freq", "time", "add_rows"),
+        *("least_observed",),
     )
 
     names: tuple[str, ...]  # of the columns in a frame
@@ -90,12 +92,13 @@ class Series(Kind):
         items: List[Any],
         *,
         columns: Any = None,
-        covariates: Any = (),
+        covariates: Any = None,
         bounds: Any = None,
         calendar: Any = "auto",
         freq: Any = None,
         time: str = "",
         add_rows: bool = False,
+        least_observed: int = LEAST_OBSERVED,
         **others: Any,
     ) -> "Series":
         """A kind with the columns' locations and scales, from observed values alone.
@@ -103,7 +106,8 @@ class Series(Kind):
         `columns` and `covariates` are names, or numbers of an array's columns; all columns of
         numbers are filled unless some are chosen. `bounds` is (least, most) for all of them or for
         each by its name, None for no bound. `calendar` is "auto", or some of "hour", "weekday"
-        and "yearday"; `freq` is one of pandas', and found out where it is not given.
+        and "yearday"; `freq` is one of pandas', and found out where it is not given. A column of
+        which fewer than `least_observed` numbers are known is refused: nobody could learn it.
         """
         for name in others:
             lookup(dict.fromkeys(cls.options), name, "field of a series")
@@ -118,10 +122,18 @@ class Series(Kind):
         index = max((i for i in indices if i is not None), key=len, default=None)
         names = filling + informing
         places = [known.index(name) for name in names]
-        standards = [
-            standard_of(n, np.concatenate([observed_numbers(one, place, n) for one in loaded]))
-            for n, place in zip(names, places, strict=True)
+        observed = [
+            np.concatenate([observed_numbers(one, place, name) for one in loaded])
+            for name, place in zip(names, places, strict=True)
         ]
+        least = whole_number("least_observed", least_observed, 1)
+        for name, numbers in zip(names, observed, strict=True):
+            if len(numbers) < least:
+                raise CaesuraError(
+                    f"The column '{name}' has {len(numbers)} observed numbers, too few to learn "
+                    f"from: at least {least} are needed, unless `least_observed` is less."
+                )
+        standards = [standard_of(*one) for one in zip(names, observed, strict=True)]
         limits = limits_of(bounds, filling)
         return cls(
             names=tuple(names),
