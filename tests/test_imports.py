@@ -14,7 +14,7 @@ LAYERS = [
     {"cache_folder", "files", "pretrained"},
     {"calibration", "scores", "sequence"},
     {"kinds", "nets"},
-    {"datasets", "plot"},
+    {"datasets", "plot", "plot_series"},
     {"strategies", "training"},
     {"fill", "modelfile"},
     {"filler", "evaluate"},

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.kinds import KINDS, Series
 from caesura.kinds.times import calendar_features
 from caesura.modelfile.configuration import _rebuild
@@ -175,13 +175,13 @@ def test_a_column_that_never_varies_is_filled_as_it_was():
 
 def test_a_column_without_numbers_is_kept_and_said():
     table = frame(a=[1.0, NAN, 4.0], b=[NAN] * 3)
-    with pytest.warns(UserWarning, match="'b' holds no number at all: it is left as it is"):
+    with pytest.warns(CaesuraWarning, match="'b' holds no number at all: it is left as it is"):
         kind = learn([table])
     assert kind.names == ("a",)
     answer = filled(kind, table, 0.0)
     assert answer["a"].tolist() == [1, 2.5, 4]
     assert answer["b"].isna().all()
-    with pytest.warns(UserWarning, match="'x1'"):
+    with pytest.warns(CaesuraWarning, match="'x1'"):
         kind = learn([table.to_numpy()])
     assert np.isnan(filled(kind, table.to_numpy(), 0.0)).sum() == 3
 
@@ -200,7 +200,7 @@ def test_columns_that_are_not_numbers_come_through():
 
 def test_words_among_numbers_are_said():
     table = frame(a=[1.0, 2.0, 4.0], b=["1.5", "error", "2"])
-    with pytest.warns(UserWarning, match="'b' mixes numbers with words such as 'error'"):
+    with pytest.warns(CaesuraWarning, match="'b' mixes numbers with words such as 'error'"):
         assert learn([table]).names == ("a",)
 
 
@@ -248,6 +248,16 @@ def test_times_may_be_a_column():
     assert str(more["when"][3]) == "2024-03-01 03:00:00"
 
 
+def test_a_first_column_of_times_is_taken_for_what_it_is():
+    table = hours(6, a=np.arange(6.0)).rename_axis("when").reset_index()
+    assert learn([table]).time == "when"
+    assert learn([table.assign(when=table["when"].astype(str))]).time == "when"
+    assert learn([table], time="").time == ""
+    assert learn([table.assign(when=list("abcdef"))]).time == ""
+    assert learn([table.assign(when=range(6))], columns=["a"]).time == ""
+    assert learn([table.set_index("when").assign(b=2.0)]).time == ""
+
+
 @pytest.mark.parametrize("freq", ["h", "15min", "7D", "D", "B", "MS", "ME", "QS-OCT", "YS-JAN"])
 def test_frequencies_are_found_though_rows_are_absent(freq):
     index = pd.date_range("2019-07-01", periods=60, freq=freq)
@@ -269,7 +279,7 @@ def test_uneven_times_are_said_and_taken_as_they_come():
         ["2024-01-01 00:00", "2024-01-02 03:07", "2024-01-05 00:00", "2024-01-05 11:11"]
     )
     table = pd.DataFrame({"a": [1.0, NAN, 2.0, 5.0]}, index=index)
-    with pytest.warns(UserWarning, match="not evenly spaced"):
+    with pytest.warns(CaesuraWarning, match="not evenly spaced"):
         kind = learn([table], calendar=["hour"])
     assert len(kind.read(table)) == 4
     assert kind.freq == ""
@@ -388,7 +398,7 @@ def test_a_mistake_gets_one_sentence(ask, sentence):
 
 def test_one_row_can_be_read():
     table = frame(a=[2.0], b=[NAN])
-    with pytest.warns(UserWarning, match="'b' holds no number"):
+    with pytest.warns(CaesuraWarning, match="'b' holds no number"):
         kind = learn([table])
     assert kind.read(table).values.tolist() == [[0.0]]
 

@@ -43,7 +43,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     bounds : (least, most) for all columns, or a dict of such pairs by name; None for no bound.
     calendar : "auto", or some of "hour", "weekday" and "yearday", for rows that have times.
     freq : the frequency of the times as pandas writes it; by default it is found out.
-    time : the column that holds the times, if the index does not.
+    time : the column that holds the times, if the index does not; by default the first, if it does.
     add_rows : whether rows that are absent between the times of others are added to answers.
     samples : how many draws an answer is made of.
     strategy : how gaps are filled; by default as the recipe says.
@@ -67,7 +67,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         bounds: Any = None,
         calendar: Any = "auto",
         freq: str | None = None,
-        time: str = "",
+        time: str | None = None,
         add_rows: bool = False,
         samples: int = 100,
         strategy: str | Strategy | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from caesura.errors import CaesuraError, lookup
+from caesura.errors import CaesuraError, CaesuraWarning, lookup
 from caesura.kinds import table as tables
 
 
@@ -149,4 +149,4 @@ def check_covariate(column: Float64[np.ndarray, " T"], name: str) -> None:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, stacklevel=3)
+    warnings.warn(sentence, CaesuraWarning, stacklevel=3)

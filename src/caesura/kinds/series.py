@@ -28,6 +28,7 @@ from caesura.kinds.times import (
     check_frequency,
     choose_calendar,
     even_grid,
+    find_time_column,
     infer_frequency,
     times_of,
 )
@@ -96,7 +97,7 @@ class Series(Kind):
         bounds: Any = None,
         calendar: Any = "auto",
         freq: Any = None,
-        time: str = "",
+        time: str | None = None,
         add_rows: bool = False,
         least_observed: int = LEAST_OBSERVED,
         **others: Any,
@@ -106,8 +107,10 @@ class Series(Kind):
         `columns` and `covariates` are names, or numbers of an array's columns; all columns of
         numbers are filled unless some are chosen. `bounds` is (least, most) for all of them or for
         each by its name, None for no bound. `calendar` is "auto", or some of "hour", "weekday"
-        and "yearday"; `freq` is one of pandas', and found out where it is not given. A column of
-        which fewer than `least_observed` numbers are known is refused: nobody could learn it.
+        and "yearday"; `freq` is one of pandas', and found out where it is not given. `time` is the
+        column that holds the times, by default the first if it does and the index does not. A
+        column of which fewer than `least_observed` numbers are known is refused: nobody could learn
+        it.
         """
         for name in others:
             lookup(dict.fromkeys(cls.options), name, "field of a series")
@@ -116,6 +119,8 @@ class Series(Kind):
         for number, one in enumerate(loaded):
             if tables.column_names(one) != known:
                 raise CaesuraError(f"Table {number} has not the columns of the first.")
+        if time is None:
+            time = find_time_column(loaded[0]) if tables.is_frame(loaded[0]) else ""
         informing = chosen_names(covariates, known, "covariates")
         filling = columns_to_fill(loaded, known, columns, [*informing, time])
         indices = [times_of(one, time) for one in loaded if tables.is_frame(one)]

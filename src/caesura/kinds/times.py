@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from caesura.errors import CaesuraError, lookup
+from caesura.errors import CaesuraError, CaesuraWarning, lookup
+from caesura.kinds.table import numbers
 
 DAY = np.timedelta64(86_400, "s")
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "yearday": 365 * DAY}
@@ -50,6 +51,15 @@ def times_of(table: Any, column: str) -> Any:
             "sort the table, and keep one row for each time."
         )
     return index
+
+
+def find_time_column(table: Any) -> str:
+    """The first column, if it holds times and the index does not; '' where there is no such."""
+    first = str(table.columns[0])
+    column = table.iloc[:, 0]
+    if times_of(table, "") is not None or column.dtype.kind == "b" or numbers(column) is not None:
+        return ""
+    return first if _parsed(column) is not None else ""
 
 
 def even_grid(index: Any, frequency: str) -> Grid:
@@ -110,6 +120,7 @@ def infer_frequency(index: Any) -> str:
     warnings.warn(
         "The times are not evenly spaced: rows are taken as steps of equal length, "
         "unless `freq` says on which grid they lie.",
+        CaesuraWarning,
         stacklevel=2,
     )
     return ""
@@ -159,13 +170,20 @@ def _shortest(frequency: str) -> Any:
 
 
 def _parse(table: Any, column: str) -> Any:
+    lookup(dict.fromkeys(table.columns), column, "column")
+    if numbers(table[column]) is not None:
+        raise CaesuraError(f"The column '{column}' holds numbers, where times are needed.")
+    if (index := _parsed(table[column])) is None:
+        raise CaesuraError(f"The column '{column}' holds something that is no time.")
+    return index
+
+
+def _parsed(column: Any) -> Any:
+    """The times of a column, or None."""
     import pandas as pd
 
-    if column not in table.columns:
-        lookup(dict.fromkeys(map(str, table.columns)), column, "column")
-    if pd.api.types.is_numeric_dtype(table[column]):
-        raise CaesuraError(f"The column '{column}' holds numbers, where times are needed.")
-    try:
-        return pd.DatetimeIndex(pd.to_datetime(table[column]))
-    except (ValueError, TypeError):
-        raise CaesuraError(f"The column '{column}' holds something that is no time.") from None
+    with warnings.catch_warnings(action="ignore"):  # of words in many forms, which are no times
+        try:
+            return pd.DatetimeIndex(pd.to_datetime(column))
+        except (ValueError, TypeError):
+            return None
