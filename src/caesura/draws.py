@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from caesura.errors import whole_number
-from caesura.filler import Filler, Method, make_key
+from caesura.filler import Filler, Method, fill_gaps, make_key
 from caesura.sequence import Sequence
 from caesura.strategies import Strategy
 from caesura.strategies.window import around_each, bucket
@@ -114,7 +114,4 @@ def _draw(
         parts.append(np.asarray(part))
     drawn = np.concatenate(parts, axis=1)[: len(batch), :samples]
     for one, fills in zip(seen[: len(batch)], drawn, strict=True):
-        values = np.repeat(one.values[None], samples, axis=0)
-        start, stop = one.gaps[0].start, one.gaps[-1].stop
-        values[:, start:stop] = fills[:, : stop - start]
-        yield np.where(one.missing, values, one.values)
+        yield fill_gaps(one, fills)

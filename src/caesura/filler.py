@@ -89,7 +89,8 @@ class Filler:
             scores = method.strategy.log_prob(key_score, method.net, window, drawn)
             marginals = side.result()
         log_probs, errors = (np.asarray(a)[0] for a in scores)
-        values = _complete(sequence, np.asarray(drawn)[0])
+        log_probs = log_probs - self.kind.log_scale(sequence.missing)
+        values = fill_gaps(sequence, np.asarray(drawn)[0])
         completed = [self.kind.write(data, sequence.missing, v) for v in values]
         best = int(np.argmax(log_probs))
         chosen = values[best][sequence.missing]
@@ -130,7 +131,8 @@ class Filler:
             raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
         window = method.window(sequence)
         score = method.strategy.log_prob(key, method.net, window, window.values[:, None])
-        return LogProb(*(float(a[0, 0]) for a in score))
+        log_prob, error = (float(a[0, 0]) for a in score)
+        return LogProb(log_prob - self.kind.log_scale(sequence.missing), error)
 
     def marginals(
         self,
@@ -200,7 +202,7 @@ def load(model: str | os.PathLike[str]) -> Filler:
     return Filler(**read_model(find_model(model))._asdict())
 
 
-def _complete(
+def fill_gaps(
     sequence: Sequence, drawn: Shaped[np.ndarray, "S W D"]
 ) -> Shaped[np.ndarray, "S T D"]:
     """Whole sequences; what is observed is written last, so that nothing can move it."""

@@ -26,6 +26,8 @@ class Filled(NamedTuple):
 
 def plot_filled(column: Filled, interval: str) -> "Figure":
     """Observed points, and in the gaps a line within its interval."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     some = _around_longest_gap(column.missing)
     x, missing, median, low, high = (a[some] for a in column[1:])
     figure, (axes,) = make_panels(9.0, 3.0, 1)
@@ -36,6 +38,10 @@ def plot_filled(column: Filled, interval: str) -> "Figure":
     near = missing | np.append(missing[1:], False) | np.insert(missing[:-1], 0, False)
     axes.plot(x, np.where(near, median, np.nan), color=fill, lw=1.0, label="median")
     axes.fill_between(x, low, high, where=near, color=fill, alpha=0.3, linewidth=0, label=interval)
+    if x.dtype.kind == "M":
+        locator = AutoDateLocator()
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     axes.set_ylabel(column.name)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

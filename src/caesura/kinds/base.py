@@ -69,6 +69,13 @@ class Kind(ABC):
     def symbols(self) -> list[Any]:
         """What the K values of a component stand for."""
 
+    def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
+        """Nats by which the density of values as a net sees them exceeds that in the user's units.
+
+        None, where values are no numbers on a scale.
+        """
+        return 0.0
+
     def describe(self, data: Any, step: int) -> str:
         """What the user's data has at a step, for a sentence about it."""
         return f"value at step {step}"

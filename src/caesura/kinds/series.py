@@ -211,7 +211,6 @@ class Series(Kind):
         return np.clip(numbers, low, high)
 
     def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
-        """Nats by which a density of standardised values exceeds that in the user's units."""
         scales = np.array([scale or 1.0 for scale in self.scales[: self.filled]])
         return float(np.sum(np.log(scales) * missing[:, : self.filled].sum(axis=0)))
 
