@@ -12,7 +12,7 @@ ROOT = Path(caesura.__file__).parent
 LAYERS = [
     {"errors", "version"},
     {"cache_folder", "files", "pretrained"},
-    {"calibration", "sequence"},
+    {"bins", "calibration", "sequence"},
     {"kinds", "nets"},
     {"datasets", "plot"},
     {"strategies", "training"},
