@@ -12,7 +12,7 @@ ROOT = Path(caesura.__file__).parent
 LAYERS = [
     {"errors", "version"},
     {"cache_folder", "files", "pretrained"},
-    {"calibration", "scores", "sequence"},
+    {"bins", "calibration", "scores", "sequence"},
     {"kinds", "nets"},
     {"datasets", "plot", "plot_series"},
     {"strategies", "training"},

@@ -18,7 +18,7 @@ from caesura.errors import CaesuraError, whole_number
 from caesura.nets.frames import Categorical
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
-from caesura.sequence import UNKNOWN, Sequence
+from caesura.sequence import Sequence
 from caesura.strategies import SIR, Place, Strategy, Window, around_gaps
 from caesura.strategies.window import bucket
 
@@ -165,13 +165,13 @@ def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> Ste
     for group in _groups(net, complete):
         some = [complete[i] for i in group]
         length, rows = bucket(max(map(len, some))), bucket(len(some))
-        values = np.zeros((rows, length, some[0].values.shape[1]), np.int32)
+        values = np.zeros((rows, length, some[0].values.shape[1]), some[0].values.dtype)
         valid = np.zeros((rows, length), bool)
         for row, sequence in enumerate(some):
             values[row, : len(sequence)] = sequence.values
             valid[row, : len(sequence)] = True
         log_probs = np.asarray(_step_log_probs(net, jnp.asarray(values), jnp.asarray(valid)))
-        nll.append(-log_probs[valid & (values != UNKNOWN).any(axis=2)])
+        nll.append(-log_probs[valid & ~net.frame.unknown(values).all(axis=2)])
     mean, error = _mean(np.concatenate(nll))
     return StepScores(float(mean), float(error), sum(map(len, nll)))
 
@@ -205,7 +205,7 @@ def over_gaps(
     whole_number("margin", margin, 0)
     strategy.check(net)
     complete = _complete(net, sequences)
-    starts, left_out = _known_gaps(complete, gap, margin)
+    starts, left_out = _known_gaps(net, complete, gap, margin)
     if limit is not None:
         starts = spread(starts, whole_number("limit", limit, 1))
     total = sum(map(len, starts))
@@ -260,11 +260,13 @@ def _complete(net: Nets, sequences: Pieces) -> list[Sequence]:
     return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
 
 
-def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[Starts], int]:
+def _known_gaps(
+    net: Nets, complete: list[Sequence], gap: int, margin: int
+) -> tuple[list[Starts], int]:
     """Where the gaps of every sequence start, and how many were left out for an unknown value."""
     starts, left_out = [], 0
     for sequence in complete:
-        strange = np.cumsum(np.append(0, (sequence.values == UNKNOWN).any(axis=1)))
+        strange = np.cumsum(np.append(0, net.frame.unknown(sequence.values).any(axis=1)))
         places = starts_inside(len(sequence), gap, margin)
         starts.append(places[strange[places + gap] == strange[places]])
         left_out += len(places) - len(starts[-1])

@@ -13,10 +13,11 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
 from caesura.kinds.base import Kind
 from caesura.modelfile import Model, read_model, write_model
+from caesura.nets.frames import Frame
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.pretrained import find_model
-from caesura.sequence import UNKNOWN, Sequence
+from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
 from caesura.strategies.base import NetName
 
@@ -93,7 +94,7 @@ class Filler:
         values = fill_gaps(sequence, np.asarray(drawn)[0])
         completed = [self.kind.write(data, sequence.missing, v) for v in values]
         best = int(np.argmax(log_probs))
-        chosen = values[best][sequence.missing]
+        chosen = np.asarray(self._frame.index(values[best][sequence.missing]))
         return Fill(
             best=completed[best],
             samples=completed,
@@ -125,7 +126,7 @@ class Filler:
         sequence = Sequence(complete.values, _mask(missing, complete))
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
-        strange = sequence.missing & (sequence.values == UNKNOWN)
+        strange = sequence.missing & self._frame.unknown(sequence.values)
         if strange.any():
             what = self.kind.describe(data, int(np.argwhere(strange)[0, 0]))
             raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
@@ -193,8 +194,11 @@ class Filler:
         mask = sequence.missing
         if missing is not None:
             mask = mask | _mask(missing, sequence)
-        frame = next(iter(self.nets.values())).frame
-        return Sequence(frame.check(sequence.values, mask), mask)
+        return Sequence(self._frame.check(sequence.values, mask), mask)
+
+    @property
+    def _frame(self) -> Frame:
+        return next(iter(self.nets.values())).frame
 
 
 def load(model: str | os.PathLike[str]) -> Filler:

@@ -18,7 +18,7 @@ from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler, make_key
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
-from caesura.nets.frames import FRAMES, Frame
+from caesura.nets.frames import FRAMES, Continuous, Frame
 from caesura.nets.rnn import Net, onegram
 from caesura.strategies.base import NetName
 from caesura.training.checkpoint import Checkpoints
@@ -146,10 +146,12 @@ def _items(kind: type[Kind], data: Any) -> list[Any]:
 
 
 def _read(kind: Kind, frame: Frame, items: list[Any], what: str) -> Pieces:
-    """The items as small integers, which all of the data must fit into a device's memory as."""
+    """The items as small numbers, which all of the data must fit into a device's memory as."""
     pieces = []
     dtype = (
-        np.int8
+        np.float32
+        if isinstance(frame, Continuous)
+        else np.int8
         if frame.cardinality <= 128
         else np.int16
         if frame.cardinality <= 2**15

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 
+from caesura.bins import CENTRES
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds import table as tables
 from caesura.kinds.base import Kind
@@ -215,8 +216,8 @@ class Series(Kind):
         return float(np.sum(np.log(scales) * missing[:, : self.filled].sum(axis=0)))
 
     def symbols(self) -> list[Any]:
-        """There are none: real numbers are too many."""
-        return []
+        """Of standardised numbers, a point in each of the bins that their distribution is told in."""
+        return CENTRES.tolist()
 
     def rows_of(self, data: Any) -> Shaped[np.ndarray, " rows"]:
         """Which step each row of the table is."""

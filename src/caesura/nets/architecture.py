@@ -14,11 +14,13 @@ from caesura.nets.cells import CELLS
 from caesura.nets.frames import FRAMES
 from caesura.nets.head import Head
 from caesura.nets.heads import HEADS, Constant
+from caesura.nets.histogram import Histogram
 from caesura.nets.rnn import MissingInput, Net, bidirectional, constant, unidirectional
 
 # By whether there are cells forward and backward in time.
 DIRECTIONS = {"both": (True, True), "forward": (True, False), "none": (False, False)}
-ALL_HEADS: dict[str, type[Head]] = {**HEADS, "constant": Constant}
+WITHOUT_CELLS: dict[str, type[Head]] = {"constant": Constant, "histogram": Histogram}
+ALL_HEADS: dict[str, type[Head]] = {**HEADS, **WITHOUT_CELLS}
 # A description may come from a stranger's file: these keep the work it can ask for small.
 MOST_SYMBOLS = 0x110000  # all of Unicode
 MOST_HIDDEN = 2**16
@@ -27,11 +29,11 @@ MOST_LAYERS = 32
 
 @dataclass(frozen=True)
 class Architecture:
-    """The names and sizes of a net's parts; one without cells has the head 'constant'."""
+    """The names and sizes of a net's parts; those of a net without cells are few."""
 
     direction: str
     frame: str
-    size: int  # of a frame: of an alphabet, or of a keyboard
+    size: int  # of a frame: of an alphabet, of a keyboard, or of a row of numbers
     head: str
     cell: str | None
     hidden: int
@@ -53,7 +55,7 @@ class Architecture:
             whole_number("head_hidden", self.head_hidden, 0, MOST_HIDDEN)
         elif (self.cell, self.hidden, self.layers, self.head_hidden) != (None, 0, 0, 0):
             raise CaesuraError("The net has cells, but no direction of time for them.")
-        if recurrent != (self.head != "constant"):
+        if recurrent == (self.head in WITHOUT_CELLS):
             raise CaesuraError("The head 'constant' is for nets without cells, and for no others.")
         if self.direction != "both" and self.missing_input != "none":
             raise CaesuraError("Only a net of both directions has a missing-value input.")
@@ -88,7 +90,7 @@ def describe(net: Net) -> Architecture:
     architecture = Architecture(
         direction=next(name for name, both in DIRECTIONS.items() if both == directions),
         frame=_name(FRAMES, net.frame),
-        size=net.frame.inputs,
+        size=net.frame.size,
         head=_name(ALL_HEADS, net.head),
         cell=_name(CELLS, cells[0]) if cells else None,
         hidden=cells[0].size if cells else 0,

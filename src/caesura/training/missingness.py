@@ -77,6 +77,30 @@ class Parts:
         return steps[:, None] & part
 
 
+@dataclass(frozen=True)
+class Holes:
+    """Values here and there, and perhaps more of one shape: what sensors lose.
+
+    The shapes are a run of steps in any of the components, each at its own place; one that several
+    components share; and one of whole frames.
+    """
+
+    def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
+        """What of `length` frames is hidden."""
+        # Few draws of many numbers each: every draw is a second of compilation.
+        key_points, key_ends, key_rest = jax.random.split(key, 3)
+        ends = jax.random.uniform(key_ends, (2, components + 1))
+        rest = jax.random.uniform(key_rest, (3 + components,))
+        points = jax.random.uniform(key_points, (length, components)) < rest[0] ** 2
+        first, last = jnp.floor(jnp.sort(ends, axis=0) * (length + 1))
+        step = jnp.arange(length)[:, None]
+        inside = (step >= first) & (step < last)
+        runs, block = inside[:, 1:], inside[:, :1]
+        part = rest[3:] < rest[1]
+        shapes = [jnp.zeros_like(points), runs & part, block & part, block & jnp.ones_like(part)]
+        return points | jnp.stack(shapes)[jnp.floor(rest[2] * len(shapes)).astype(int)]
+
+
 def _any_range(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
     first, last = jnp.sort(jax.random.randint(key, (2,), 0, size + 1))
     place = jnp.arange(size)

@@ -9,7 +9,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from caesura.nets.batch import Inputs, Tuning, contexts
 from caesura.nets.head import Head
 from caesura.nets.rnn import Net
-from caesura.sequence import UNKNOWN
 from caesura.training.batches import Example
 
 
@@ -29,7 +28,7 @@ def total_objective(
     axis = -tuning.batch_axis
     keys = jax.random.split(key_head, batch.targets.shape)
     objective = jax.vmap(jax.vmap(head.objective, in_axes=(0, axis, 0, 0)))
-    return _sum(batch, objective(keys, seen, batch.values, _asked(batch)))
+    return _sum(net, batch, objective(keys, seen, batch.values, _asked(batch)))
 
 
 def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
@@ -37,7 +36,7 @@ def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
     nothing_random = jax.random.key(0)
     head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
     log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
-    return _sum(batch, -log_prob(seen, batch.values, _asked(batch)))
+    return _sum(net, batch, -log_prob(seen, batch.values, _asked(batch)))
 
 
 def _seen(
@@ -55,7 +54,7 @@ def _asked(batch: Example) -> Bool[Array, "T B D"]:
     return batch.hidden | ~jnp.any(batch.hidden, axis=-1, keepdims=True)
 
 
-def _sum(batch: Example, nats: Float[Array, "T B"]) -> Total:
+def _sum(net: Net, batch: Example, nats: Float[Array, "T B"]) -> Total:
     """A frame of which nothing is known is no target, and does not count."""
-    counts = batch.targets & jnp.any(batch.values != UNKNOWN, axis=-1)
+    counts = batch.targets & jnp.any(~net.frame.unknown(batch.values), axis=-1)
     return Total(jnp.sum(jnp.where(counts, nats, 0.0)), jnp.sum(counts))

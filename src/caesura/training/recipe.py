@@ -55,6 +55,7 @@ class Recipe:
     # Fields with a default are younger than recipes that say nothing of them.
     head: str = ""  # the kind's own, unless one is named
     parts: float = 0.0  # the share of the stretches in which parts of frames are hidden, too
+    holes: float = 0.0  # the share of those in which single values and runs of them are
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -70,6 +71,7 @@ class Recipe:
             ("dropout", 1.0),
             ("warm_up", 1.0),
             ("parts", 1.0),
+            ("holes", 1.0),
         ):
             if getattr(self, name):  # zero is for none
                 _number(name, getattr(self, name), 0.0, most)
