@@ -45,7 +45,7 @@ def test_music_as_in_section_5_2(name):
 
 
 def test_what_the_paper_hides_and_where_its_errors_come_from():
-    for kind in KINDS:
+    for kind in ("text", "music"):
         for name, missing_input, gap, targets in [
             ("paper-brnn", "none", 0, "all"),
             ("paper-nade-masked", "added", 5, "gaps"),

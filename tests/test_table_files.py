@@ -30,6 +30,14 @@ def test_other_cells_of_a_csv_file_keep_their_characters(source, tmp_path):
     assert lines[4] == "2024-01-04,+7,NA,7"
 
 
+def test_an_empty_line_of_a_single_column_is_a_missing_cell(tmp_path):
+    (tmp_path / "in.csv").write_text("a\n1\n\n3\n")
+    given = read_table(tmp_path / "in.csv")
+    assert given["a"].isna().tolist() == [False, True, False]
+    write_table(tmp_path / "out.csv", tmp_path / "in.csv", given, given.fillna(2.5))
+    assert (tmp_path / "out.csv").read_text() == "a\n1\n2.5\n3\n"
+
+
 def test_tables_go_from_each_format_to_each(source, tmp_path):
     given = read_table(source)
     filled = given.fillna({"a, b": 2.5})

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from caesura.files import replacing
+from caesura.kinds.table import read_csv
 
 DIGITS = 9  # of what is new: more than a model of single precision knows
 
@@ -17,7 +18,7 @@ def write_table(output: Path, source: Path, given: Any, filled: Any) -> None:
 
     csv = output.suffix.lower() == ".csv"
     if csv and source.suffix.lower() == ".csv" and len(given) == len(filled):
-        text = pd.read_csv(source, dtype=str, na_filter=False)
+        text = read_csv(source, dtype=str, na_filter=False)
         for name in filled.columns:
             if name not in given.columns:
                 text[name] = _words(filled[name])

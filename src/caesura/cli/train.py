@@ -35,13 +35,14 @@ def train(
         Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
     ],
     recipe: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME[,NAME]",
             help="A recipe's name or TOML file; two with a comma between train a bidirectional and "
             "a forward net for one model.",
+            show_default="nade, and series for series",
         ),
-    ] = "nade",
+    ] = None,
     valid: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,8 +57,8 @@ def train(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A field of the recipe or of the kind, such as hidden=256; may be given several "
-            "times.",
+            help="A field of the recipe or of the kind, such as hidden=256, or covariates=load for "
+            "series; may be given several times.",
         ),
     ] = None,
     seed: Seed = 0,

@@ -216,7 +216,7 @@ class Series(Kind):
         return float(np.sum(np.log(scales) * missing[:, : self.filled].sum(axis=0)))
 
     def symbols(self) -> list[Any]:
-        """Of standardised numbers, a point in each of the bins that their distribution is told in."""
+        """Standardised numbers: one in each of the bins in which their distribution is told."""
         return CENTRES.tolist()
 
     def rows_of(self, data: Any) -> Shaped[np.ndarray, " rows"]:

@@ -105,7 +105,7 @@ def read_table(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".parquet":
             return load_table(pd.read_parquet(path))
-        return load_table(pd.read_csv(path))
+        return load_table(read_csv(path))
     except CaesuraError as error:
         raise CaesuraError(f"'{path}' cannot be used: {error}") from None
     except OSError as error:
@@ -113,6 +113,14 @@ def read_table(path: Path) -> Any:
         raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
     except Exception as error:  # a broken file makes the parsers raise almost anything
         raise CaesuraError(f"The file '{path}' is no table that pandas can read.") from error
+
+
+def read_csv(path: Path, **options: Any) -> Any:
+    """The DataFrame in a CSV file; where it has but one column, an empty line is a missing cell."""
+    import pandas as pd
+
+    columns = pd.read_csv(path, nrows=0).columns
+    return pd.read_csv(path, skip_blank_lines=len(columns) > 1, **options)
 
 
 def find_tables(paths: Any) -> list[Path]:

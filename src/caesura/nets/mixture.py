@@ -76,7 +76,7 @@ class Mixture(Head):
         self.b_y = jnp.tile(jnp.concatenate([0 * apart, apart, 0 * apart]), D)
         self.U_y = jnp.zeros((F, D, P))
         self.U_s = jnp.zeros((F, D))
-        self.b_s = jnp.full(D, -1.0)
+        self.b_s = jnp.full(D, -1.0, jnp.float32)  # of a type that updates do not change
         self.W_z = glorot(key_z, hidden, sum(sizes))
         self.W_n = glorot(key_n, hidden, F * D)
         self.b_z = jnp.zeros(hidden)

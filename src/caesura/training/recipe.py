@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 from caesura.errors import CaesuraError, lookup, whole_number
 
 DEFAULT = "nade"
+DEFAULTS = {"series": "series"}  # of kinds for which it is another
 Numbers = tuple[float, ...]
 Span = int | tuple[int, int]
 
