@@ -23,6 +23,20 @@ def find_bin(values: Shaped[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
     return np.searchsorted(EDGES, values, side="right")
 
 
+def share_below(
+    log_probs: Float[np.ndarray, "*shape BINS"], values: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """The share that lies below each number: linear inside a bin, and half of an open one."""
+    bins = find_bin(values)[..., None]
+    mass = np.exp(log_probs.astype(np.float64))
+    mass /= mass.sum(axis=-1, keepdims=True)
+    upto, own = (np.take_along_axis(a, bins, axis=-1)[..., 0] for a in (mass.cumsum(-1), mass))
+    left, right = EDGES[np.maximum(bins[..., 0] - 1, 0)], EDGES[np.minimum(bins[..., 0], BINS - 2)]
+    inside = right > left
+    place = np.divide(values - left, right - left, out=np.full(values.shape, 0.5), where=inside)
+    return np.asarray(upto - own * (1 - place))
+
+
 def quantile(log_probs: Float[np.ndarray, "*shape BINS"], q: float) -> Float[np.ndarray, "*shape"]:
     """The number below which a share of `q` lies: linear inside a bin, and at the edge of an open
     one."""

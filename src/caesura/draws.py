@@ -56,7 +56,8 @@ def draw_series(
     samples = whole_number("samples", samples, 1)
     method = filler.method(strategy)
     stretches = [s for number, one in enumerate(series) for s in cut(number, one)]
-    at_once = max(1, LANE_STEPS // (samples * STRETCH))
+    longest = max((s.steps.stop - s.steps.start for s in stretches), default=1)
+    at_once = max(1, LANE_STEPS // (samples * longest))
     key = make_key(seed)
     for first in range(0, len(stretches), at_once):
         key, key_batch = jax.random.split(key)

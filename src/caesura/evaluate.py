@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
-from caesura.calibration import Tally, tally_keys, tally_symbols
+from caesura.calibration import Tally, tally_keys, tally_numbers, tally_symbols
 from caesura.errors import CaesuraError, whole_number
-from caesura.nets.frames import Categorical
+from caesura.nets.frames import Binary, Categorical, Continuous
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.sequence import Sequence
@@ -44,6 +44,9 @@ def room() -> Room:
         return Room(gaps=64, state_bytes=2**29)
     memory = jax.local_devices()[0].memory_stats()["bytes_limit"]
     return Room(gaps=SIZES[-1], state_bytes=memory // 4)
+
+
+TALLIES = {Categorical: tally_symbols, Binary: tally_keys, Continuous: tally_numbers}
 
 
 class GapScores(NamedTuple):
@@ -137,8 +140,8 @@ def score_positions(
 
     answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
     steps, values, truth = answers.of_gaps
-    tally = tally_symbols if isinstance(net.frame, Categorical) else tally_keys
-    return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally(values, truth))
+    tally = TALLIES[type(net.frame)](values, truth)
+    return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally)
 
 
 def effective_samples(

@@ -11,7 +11,6 @@ from caesura.filler import Filler
 from caesura.imputation import MEDIAN, fill_quantiles, fill_samples
 from caesura.kinds.table import is_frame
 from caesura.learn import train
-from caesura.strategies import Strategy
 from caesura.training.loop import Progress
 from caesura.training_progress import showing
 
@@ -66,16 +65,16 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         covariates: Any = None,
         bounds: Any = None,
         calendar: Any = "auto",
-        freq: str | None = None,
-        time: str | None = None,
-        add_rows: bool = False,
-        samples: int = 100,
-        strategy: str | Strategy | None = None,
-        recipe: str = "series",
-        settings: dict[str, Any] | None = None,
-        least_observed: int = 100,
+        freq: Any = None,
+        time: Any = None,
+        add_rows: Any = False,
+        samples: Any = 100,
+        strategy: Any = None,
+        recipe: Any = "series",
+        settings: Any = None,
+        least_observed: Any = 100,
         random_state: Any = None,
-        verbose: bool = False,
+        verbose: Any = False,
     ):
         self.columns = columns
         self.covariates = covariates
@@ -121,9 +120,9 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def quantile(self, X: Any, q: float | Sequence[float]) -> Any:
         """X with quantiles of level q in its gaps; a list of them, for a list of levels."""
-        if isinstance(q, int | float):
-            return self.quantile(X, [q])[0]
-        return self._fill(X, fill_quantiles, list(q), self.samples)
+        levels = np.atleast_1d(q).tolist()
+        filled = self._fill(X, fill_quantiles, levels, self.samples)
+        return filled if np.ndim(q) else filled[0]
 
     def sample(self, X: Any, n: int = 1) -> list[Any]:
         """X filled n times, each time by another draw: what could have been, as a whole."""
