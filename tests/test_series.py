@@ -208,7 +208,7 @@ def test_columns_can_be_chosen():
     table = frame(a=[1.0, 2.0, 4.0], b=[1.0, NAN, 3.0], c=[0.0, 1.0, 1.0])
     kind = learn([table], columns=["b"], covariates=["c", "a"])
     assert kind.names == ("b", "c", "a")
-    assert kind.fillable.tolist() == [True, False, False]
+    assert (kind.filled, kind.informing) == (1, 2)
     assert filled(kind, table, 0.0)["b"].tolist() == [1, 2, 3]
     by_number = learn([table.to_numpy()], columns=[1], covariates=[2, 0])
     assert by_number.places == kind.places == (1, 2, 0)

@@ -136,7 +136,9 @@ def score_positions(
 
     def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
         values, steps = strategy.marginals(key, net, windows)
-        return tuple(a[:, :gap] for a in (steps.log_prob, values.log_prob, windows.values))
+        fillable = net.frame.fillable
+        some = (values.log_prob[:, :, fillable], windows.values[:, :, fillable])
+        return tuple(a[:, :gap] for a in (steps.log_prob, *some))
 
     answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
     steps, values, truth = answers.of_gaps
@@ -174,7 +176,8 @@ def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> Ste
             values[row, : len(sequence)] = sequence.values
             valid[row, : len(sequence)] = True
         log_probs = np.asarray(_step_log_probs(net, jnp.asarray(values), jnp.asarray(valid)))
-        nll.append(-log_probs[valid & ~net.frame.unknown(values).all(axis=2)])
+        unknown = net.frame.unknown(values)[:, :, net.frame.fillable]
+        nll.append(-log_probs[valid & ~unknown.all(axis=2)])
     mean, error = _mean(np.concatenate(nll))
     return StepScores(float(mean), float(error), sum(map(len, nll)))
 
@@ -186,7 +189,7 @@ def _step_log_probs(
     def of_sequence(values: Array, valid: Array) -> Float[Array, " T"]:
         nothing = jnp.zeros(values.shape, bool)
         contexts = net.contexts(net.states(net.inputs(values, nothing), valid))
-        return jax.vmap(net.head.log_prob)(contexts, values, ~nothing)
+        return jax.vmap(net.head.log_prob)(contexts, values, ~nothing & net.frame.fillable)
 
     return jax.vmap(of_sequence)(values, valid)
 
@@ -269,7 +272,8 @@ def _known_gaps(
     """Where the gaps of every sequence start, and how many were left out for an unknown value."""
     starts, left_out = [], 0
     for sequence in complete:
-        strange = np.cumsum(np.append(0, net.frame.unknown(sequence.values).any(axis=1)))
+        unknown = net.frame.unknown(sequence.values)[:, net.frame.fillable]
+        strange = np.cumsum(np.append(0, unknown.any(axis=1)))
         places = starts_inside(len(sequence), gap, margin)
         starts.append(places[strange[places + gap] == strange[places]])
         left_out += len(places) - len(starts[-1])

@@ -123,7 +123,7 @@ class Filler:
             raise CaesuraError(
                 "A probability is asked of complete data, but some of it is missing."
             )
-        sequence = Sequence(complete.values, _mask(missing, complete))
+        sequence = Sequence(complete.values, self._mask(missing, complete))
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
         strange = sequence.missing & self._frame.unknown(sequence.values)
@@ -193,8 +193,12 @@ class Filler:
     def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
         mask = sequence.missing
         if missing is not None:
-            mask = mask | _mask(missing, sequence)
+            mask = mask | self._mask(missing, sequence)
         return Sequence(self._frame.check(sequence.values, mask), mask)
+
+    def _mask(self, missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
+        """`missing` in any of its forms, as a mask over values that can be filled."""
+        return _mask(missing, sequence) & self._frame.fillable
 
     @property
     def _frame(self) -> Frame:

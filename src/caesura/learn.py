@@ -18,7 +18,7 @@ from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler, make_key
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
-from caesura.nets.frames import FRAMES, Continuous, Frame
+from caesura.nets.frames import Continuous, Frame, make_frame
 from caesura.nets.rnn import Net, onegram
 from caesura.strategies.base import NetName
 from caesura.training.checkpoint import Checkpoints
@@ -61,7 +61,7 @@ def train(
     items = _items(kind_type, data)
     held_out = None if valid is None else _items(kind_type, valid)
     learnt = kind_type.learn(items, **chosen[0].kind_fields)
-    frame = FRAMES[learnt.frame](learnt.size)
+    frame = make_frame(learnt.frame, learnt.size, learnt.informing)
     pieces = _read(learnt, frame, items, "training data")
     first = chosen[0].recipe
     split = (
@@ -198,6 +198,7 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
         layers=recipe.layers,
         missing_input=recipe.missing_input,
         head_hidden=recipe.head_hidden,
+        informing=kind.informing,
     )
 
 

@@ -45,6 +45,11 @@ class Kind(ABC):
     def size(self) -> int:
         """The size of a frame: of an alphabet, or of a keyboard."""
 
+    @property
+    def informing(self) -> int:
+        """How many components of a frame, the last ones, only inform and are never filled."""
+        return 0
+
     @abstractmethod
     def read(self, data: Any) -> Sequence:
         """Data to be filled as numbers; what it marks as missing stands as zero.

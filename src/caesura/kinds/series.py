@@ -162,13 +162,13 @@ class Series(Kind):
         return len(self.names) + 2 * len(self.calendar)
 
     @property
-    def fillable(self) -> Bool[np.ndarray, " D"]:
-        """Which components of a frame can be filled; the others only inform."""
-        return np.arange(self.size) < self.filled
+    def informing(self) -> int:
+        """The covariates and the calendar."""
+        return self.size - self.filled
 
     def read(self, data: Any) -> Sequence:
         values = self._values(data)
-        missing = np.isnan(values) & self.fillable
+        missing = np.isnan(values) & (np.arange(self.size) < self.filled)
         return Sequence(np.where(missing, np.float32(0), values), missing)
 
     def read_complete(self, data: Any) -> Sequence:

@@ -38,6 +38,11 @@ class Configuration:
                     f"The {name} net is for {net.frame} frames of size {net.size}, "
                     f"but the kind has {frames[0]} ones of size {frames[1]}."
                 )
+            if net.informing != self.kind.informing:
+                raise CaesuraError(
+                    f"The {name} net is for {net.informing} covariates, "
+                    f"but the kind has {self.kind.informing}."
+                )
 
 
 def encode(configuration: Configuration) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import Any, get_args
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.cells import CELLS
-from caesura.nets.frames import FRAMES
+from caesura.nets.frames import FRAMES, make_frame
 from caesura.nets.head import Head
 from caesura.nets.heads import HEADS, Constant
 from caesura.nets.histogram import Histogram
@@ -40,6 +41,7 @@ class Architecture:
     layers: int
     missing_input: str
     head_hidden: int = 0  # of the hidden layer beside the head's linear map; 0 for none
+    informing: int = 0  # so many numbers of a frame, the last ones, are never filled
 
     def __post_init__(self) -> None:
         lookup(DIRECTIONS, self.direction, "direction")
@@ -47,6 +49,8 @@ class Architecture:
         lookup(ALL_HEADS, self.head, "head")
         lookup(dict.fromkeys(get_args(MissingInput)), self.missing_input, "missing-value input")
         whole_number("size", self.size, 1, MOST_SYMBOLS)
+        most = self.size - 1 if self.frame == "continuous" else 0
+        whole_number("informing", self.informing, 0, most)
         recurrent = self.direction != "none"
         if recurrent:
             lookup(CELLS, self.cell, "cell")
@@ -62,7 +66,7 @@ class Architecture:
 
     def build(self, key: PRNGKeyArray) -> Net:
         """A new net."""
-        frame = FRAMES[self.frame](self.size)
+        frame = make_frame(self.frame, self.size, self.informing)
         if self.direction == "none":
             return constant(frame, jnp.zeros((frame.components, frame.cardinality)))
         shape: dict[str, Any] = {
@@ -97,6 +101,7 @@ def describe(net: Net) -> Architecture:
         layers=len(cells),
         missing_input=net.missing_input,
         head_hidden=net.head.hidden,
+        informing=int(np.sum(~net.frame.fillable)),
     )
     if _shapes(architecture.skeleton()) != _shapes(net):
         raise CaesuraError("The net's layers differ from each other, which has no description.")

@@ -39,6 +39,11 @@ class Frame(eqx.Module):
     def inputs(self) -> int:
         """N, the length of the vector that `encode` makes."""
 
+    @property
+    def fillable(self) -> Bool[np.ndarray, " D"]:
+        """Which components may be asked for; the others only inform."""
+        return np.ones(self.components, bool)
+
     @abstractmethod
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
         """Which values are observed, but not known: a net sees them as if they were missing."""
@@ -163,10 +168,12 @@ class Binary(Discrete):
 class Continuous(Frame):
     """D real numbers, each of mean 0 and scale 1 in the training data.
 
-    One that is not known is NaN. Marginal distributions are told in bins.
+    One that is not known is NaN. Marginal distributions are told in bins. The last `informing` of
+    them are never asked for, neither in training nor later.
     """
 
     numbers: int = eqx.field(static=True)
+    informing: int = eqx.field(static=True, default=0)
 
     @property
     def size(self) -> int:
@@ -183,6 +190,10 @@ class Continuous(Frame):
     @property
     def inputs(self) -> int:
         return 2 * self.numbers
+
+    @property
+    def fillable(self) -> Bool[np.ndarray, " D"]:
+        return np.arange(self.numbers) < self.numbers - self.informing
 
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
         return values != values  # NaN alone differs from itself
@@ -219,3 +230,8 @@ FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {
     "binary": Binary,
     "continuous": Continuous,
 }
+
+
+def make_frame(name: str, size: int, informing: int) -> Frame:
+    """A frame by its name in FRAMES, of which some components may only inform."""
+    return Continuous(size, informing) if name == "continuous" else FRAMES[name](size)

@@ -135,11 +135,12 @@ class Mixture(Head):
         chance = jax.random.uniform(key, (2 + frame.size,))
         in_order = jnp.arange(1, frame.size + 1) / (frame.size + 1)
         place = jnp.where(chance[0] < PREFIXES, in_order, chance[2:])
-        shown = known & (place < chance[1])
+        fillable = self.frame.fillable
+        shown = known & ((place < chance[1]) | ~fillable)
         rest = known & ~shown
         nats = self._mix(context, frame, shown).log_density(jnp.where(rest, frame, 0.0))
         nll = -jnp.sum(jnp.where(rest, nats, 0.0))
-        return nll * (jnp.sum(known) + 1) / jnp.maximum(jnp.sum(rest), 1)
+        return nll * (jnp.sum(known & fillable) + 1) / jnp.maximum(jnp.sum(rest), 1)
 
     def _look(self, context: Float[Array, " C"]) -> Around:
         """The context, taken apart."""

@@ -112,9 +112,7 @@ def around_gaps(
     """
     _, starts, stops, ends = np.array(places).T
     inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
-    components = sequences[0].values.shape[1]
-    missing = np.broadcast_to(inside[:, :, None], (*inside.shape, components))
-    return _cut(net, sequences, np.array(places), missing)
+    return _cut(net, sequences, np.array(places), inside[:, :, None] & net.frame.fillable)
 
 
 def _cut(
