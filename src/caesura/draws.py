@@ -3,8 +3,8 @@
 A stretch sees the steps around it, but what is missing there stays unknown to it: given what is
 observed, stretches are drawn independently of each other. So a stretch ends where nothing is
 missing if there is such a place, and else inside a gap, across which draws then do not cohere; what
-is said of each step by itself does not suffer. Memory is that of the lanes of one batch, half a
-gigabyte for the nets of the recipes, whatever the length of the series.
+is said of each step by itself does not suffer. Memory is that of one batch, at most half a gigabyte
+for the nets of the recipes, whatever the length of the series (but a draw that is asked for is kept).
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,9 @@ from caesura.strategies.window import around_each, bucket
 
 STRETCH = 128  # steps; the way between two visits, so the time, grows with it in long gaps
 AROUND = 64  # steps that are seen on either side
-LANE_STEPS = 2**17  # steps of all lanes of a batch together
+STRETCHES = 128  # side by side: they are filled in one order, so that none waits for another
+LANES = 512  # of all samples that are drawn at once
+MOST_NUMBERS = 2**25  # in the draws for one batch
 
 
 class Stretch(NamedTuple):
@@ -56,8 +58,8 @@ def draw_series(
     samples = whole_number("samples", samples, 1)
     method = filler.method(strategy)
     stretches = [s for number, one in enumerate(series) for s in cut(number, one)]
-    longest = max((s.steps.stop - s.steps.start for s in stretches), default=1)
-    at_once = max(1, LANE_STEPS // (samples * longest))
+    numbers = max((one.values.shape[1] for one in series), default=1) * STRETCH * samples
+    at_once = max(1, min(STRETCHES, MOST_NUMBERS // numbers))
     key = make_key(seed)
     for first in range(0, len(stretches), at_once):
         key, key_batch = jax.random.split(key)
@@ -107,11 +109,10 @@ def _draw(
     seen = [Sequence(check(s.seen.values, s.seen.missing), s.seen.missing) for s in padded]
     stops = [method.strategy.stop(one.gaps[-1].stop, len(one)) for one in seen]
     window = around_each(method.net, seen, stops)
-    most = max(1, LANE_STEPS // STRETCH)
+    most = min(samples, max(1, LANES // len(padded)))
     parts = []
     for number in range(-(-samples // most)):
-        key_part = jax.random.fold_in(key, number)
-        part = method.strategy.draw(key_part, method.net, window, min(samples, most))
+        part = method.strategy.draw(jax.random.fold_in(key, number), method.net, window, most)
         parts.append(np.asarray(part))
     drawn = np.concatenate(parts, axis=1)[: len(batch), :samples]
     for one, fills in zip(seen[: len(batch)], drawn, strict=True):
