@@ -69,8 +69,11 @@ def parameters(head, frame, observed, sides=2):
     features = np.concatenate([line[None], ages > 0, np.log(np.maximum(ages, 1)), off, np.abs(off)])
     scale = np.exp(W["b_s"] + (W["U_s"] * features).sum(axis=0))
     a = W["b_z"] + W["W_z"] @ h + W["W_n"] @ features.ravel()
+    shift = np.zeros((D, 1))
     for i in np.flatnonzero(observed):
-        a = a + W["W_o"][:, i] + W["W_v"][:, i] * np.arcsinh((frame[i] - line[i]) / scale[i])
+        surprise = np.arcsinh((frame[i] - line[i]) / scale[i])
+        a = a + W["W_o"][:, i] + W["W_v"][:, i] * surprise
+        shift = shift + W["A_y"][:, i : i + 1] * surprise
     z = 0.5 * a * (1 + np.tanh(np.sqrt(2 / np.pi) * (a + 0.044715 * a**3)))  # GELU
     own = np.einsum("fd,fdp->dp", features, W["U_y"])
     p = own + (W["b_y"] + W["W_y"] @ h + W["V_y"] @ z).reshape(D, -1)
@@ -78,7 +81,7 @@ def parameters(head, frame, observed, sides=2):
     weights = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     return (
         weights,
-        line[:, None] + scale[:, None] * means,
+        line[:, None] + scale[:, None] * (means + shift),
         mixture.NARROWEST + scale[:, None] * np.exp(log_scales),
     )
 

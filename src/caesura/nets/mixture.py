@@ -40,6 +40,13 @@ class Around(NamedTuple):
     features: Float[Array, "F D"]  # of each component's own neighbours
 
 
+class Seen(NamedTuple):
+    """What the observed part of the frame has added up to."""
+
+    a: Float[Array, " H"]  # the pre-activations of the hidden layer
+    shift: Float[Array, " D"]  # of the means
+
+
 Choose = Callable[[Logistics, Shaped[Array, "..."]], Float[Array, ""]]
 
 
@@ -61,6 +68,7 @@ class Mixture(Head):
     W_v: Float[Array, "H D"]  # from the values of what is observed
     W_o: Float[Array, "H D"]  # from which components are
     V_y: Float[Array, "DP H"]
+    A_y: Float[Array, "D D"]  # from the values of what is observed straight to the means
     sizes: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
@@ -83,6 +91,7 @@ class Mixture(Head):
         self.W_v = glorot(key_v, hidden, D)
         self.W_o = glorot(key_o, hidden, D)
         self.V_y = 0.1 * glorot(key_y, D * P, hidden)
+        self.A_y = jnp.zeros((D, D))
 
     @property
     def hidden(self) -> int:
@@ -93,7 +102,7 @@ class Mixture(Head):
     ) -> Float[Array, ""]:
         known = ~self.frame.unknown(frame)
         around = self._look(context)
-        start = self._hidden(around, frame, ~missing & known)
+        start = self._see(around, frame, ~missing & known)
         _, nats = self._walk(around, start, frame, missing & known, lambda mix, x: x)
         return jnp.sum(nats)
 
@@ -105,7 +114,7 @@ class Mixture(Head):
         missing: Bool[Array, " D"],
     ) -> Shaped[Array, " D"]:
         around = self._look(context)
-        start = self._hidden(around, frame, ~missing & ~self.frame.unknown(frame))
+        start = self._see(around, frame, ~missing & ~self.frame.unknown(frame))
         chance = jax.random.uniform(key, (frame.size, 2), minval=ROUNDING, maxval=1 - ROUNDING)
         drawn, _ = self._walk(around, start, chance, missing, Logistics.draw)
         return jnp.where(missing, drawn, frame)
@@ -157,20 +166,19 @@ class Mixture(Head):
         scale = jnp.exp(jnp.clip(log_scale, -6.0, 3.0))
         return Around(jnp.concatenate(states), line, scale, features)
 
-    def _hidden(
-        self, around: Around, frame: Shaped[Array, " D"], observed: Bool[Array, " D"]
-    ) -> Float[Array, " H"]:
-        """The pre-activations of the hidden layer."""
+    def _see(self, around: Around, frame: Shaped[Array, " D"], observed: Bool[Array, " D"]) -> Seen:
+        """What is observed of the frame, in the light of what is around it."""
         dtype = self.W_z.dtype
         values = jnp.where(observed, frame, around.line)
-        surprise = _surprise(values, around.line, around.scale)
-        return (
+        surprise = _surprise(values, around.line, around.scale).astype(dtype)
+        a = (
             product(self.W_z, around.h.astype(dtype))
             + product(self.W_n, around.features.reshape(-1).astype(dtype))
             + self.b_z
-            + product(self.W_v, surprise.astype(dtype))
+            + product(self.W_v, surprise)
             + product(self.W_o, observed.astype(dtype))
         )
+        return Seen(a, product(self.A_y, surprise))
 
     def _linear(self, around: Around) -> Float[Array, "D P"]:
         """What the parameters of the mixtures have from all but the hidden layer."""
@@ -183,15 +191,16 @@ class Mixture(Head):
     ) -> Logistics:
         """Of every component that is not observed, given those that are."""
         around = self._look(context)
-        z = jax.nn.gelu(self._hidden(around, frame, observed))
+        seen = self._see(around, frame, observed)
+        z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
         linear = self._linear(around)
-        parameters = linear + product(self.V_y, z.astype(self.V_y.dtype)).reshape(linear.shape)
-        return _mix(parameters, around.line, around.scale)
+        parameters = linear + product(self.V_y, z).reshape(linear.shape)
+        return _mix(parameters, seen.shift, around.line, around.scale)
 
     def _walk(
         self,
         around: Around,
-        start: Float[Array, " H"],
+        start: Seen,
         given: Shaped[Array, "D ..."],
         missing: Bool[Array, " D"],
         choose: Choose,
@@ -199,29 +208,34 @@ class Mixture(Head):
         """The missing components in turn: their values, which `choose` makes of the mixtures and
         what is given for each, and the logs of their densities.
 
-        A value changes the pre-activations by a column of weights, so the whole chain costs D·H.
+        A value adds a column of weights to what was seen, so the whole chain costs D·(D + H).
         """
 
-        def visit(a: Float[Array, " H"], i: Int[Array, ""]) -> tuple[Array, tuple[Array, Array]]:
-            parameters = linear[i] + product(V_y[i], jax.nn.gelu(a).astype(V_y.dtype))
-            mix = _mix(parameters, around.line[i], around.scale[i])
+        def visit(seen: Seen, i: Int[Array, ""]) -> tuple[Seen, tuple[Array, Array]]:
+            parameters = linear[i] + product(V_y[i], jax.nn.gelu(seen.a).astype(V_y.dtype))
+            mix = _mix(parameters, seen.shift[i], around.line[i], around.scale[i])
             x = jnp.where(missing[i], choose(mix, given[i]), around.line[i])
             surprise = _surprise(x, around.line[i], around.scale[i])
-            a = a + jnp.where(missing[i], W_v[i] * surprise + W_o[i], 0.0)
-            return a, (x, jnp.where(missing[i], mix.log_density(x), 0.0))
+            more = Seen(W_v[i] * surprise + W_o[i], A_y[i] * surprise)
+            seen = jax.tree.map(lambda s, m: s + jnp.where(missing[i], m, 0.0), seen, more)
+            return seen, (x, jnp.where(missing[i], mix.log_density(x), 0.0))
 
         linear = self._linear(around)
-        W_v, W_o, V_y = self.W_v.T, self.W_o.T, self.V_y.reshape(*linear.shape, -1)
+        W_v, W_o, A_y = self.W_v.T, self.W_o.T, self.A_y.T
+        V_y = self.V_y.reshape(*linear.shape, -1)
         return jax.lax.scan(visit, start, jnp.arange(len(missing)))[1]
 
 
 def _mix(
-    parameters: Float[Array, "*D P"], line: Float[Array, "*D"], scale: Float[Array, "*D"]
+    parameters: Float[Array, "*D P"],
+    shift: Float[Array, "*D"],
+    line: Float[Array, "*D"],
+    scale: Float[Array, "*D"],
 ) -> Logistics:
     logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
     return Logistics(
         jax.nn.log_softmax(logits),
-        line[..., None] + scale[..., None] * means,
+        line[..., None] + scale[..., None] * (means + shift[..., None]),
         NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, 8.0)),
     )
 
