@@ -4,7 +4,7 @@ A stretch sees the steps around it, but what is missing there stays unknown to i
 observed, stretches are drawn independently of each other. So a stretch ends where nothing is
 missing if there is such a place, and else inside a gap, across which draws then do not cohere; what
 is said of each step by itself does not suffer. Memory is that of one batch, at most half a gigabyte
-for the nets of the recipes, whatever the length of the series (but a draw that is asked for is kept).
+for the nets of the recipes, whatever the length of the series.
 """
 
 from collections.abc import Callable, Iterator
