@@ -87,18 +87,15 @@ class Holes:
 
     def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
         """What of `length` frames is hidden."""
-        # Few draws of many numbers each: every draw is a second of compilation.
-        key_points, key_ends, key_rest = jax.random.split(key, 3)
-        ends = jax.random.uniform(key_ends, (2, components + 1))
-        rest = jax.random.uniform(key_rest, (3 + components,))
-        points = jax.random.uniform(key_points, (length, components)) < rest[0] ** 2
-        first, last = jnp.floor(jnp.sort(ends, axis=0) * (length + 1))
-        step = jnp.arange(length)[:, None]
-        inside = (step >= first) & (step < last)
-        runs, block = inside[:, 1:], inside[:, :1]
-        part = rest[3:] < rest[1]
-        shapes = [jnp.zeros_like(points), runs & part, block & part, block & jnp.ones_like(part)]
-        return points | jnp.stack(shapes)[jnp.floor(rest[2] * len(shapes)).astype(int)]
+        key_share, key_points, key_part, key_runs, key_stretch, key_shape = jax.random.split(key, 6)
+        share = jax.random.uniform(key_share) ** 2  # few more often than many
+        points = jax.random.bernoulli(key_points, share, (length, components))
+        part = _any_set(key_part, components)
+        keys = jax.random.split(key_runs, components)
+        runs = jax.vmap(lambda key: _any_range(key, length), out_axes=1)(keys)
+        stretch = _any_range(key_stretch, length)[:, None]
+        shapes = jnp.stack(jnp.broadcast_arrays(False, runs & part, stretch & part, stretch))
+        return points | shapes[jax.random.randint(key_shape, (), 0, len(shapes))]
 
 
 def _any_range(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
