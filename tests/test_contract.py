@@ -140,6 +140,7 @@ def test_marginals_are_distributions(solved):
         ("bayes", "bidirectional"),
         ("oneway", "onegram"),
         ("sir", "forward"),
+        ("gsn", "pair"),
     ],
 )
 def test_a_net_of_another_kind_is_refused(name, other):

@@ -25,6 +25,7 @@ margin = 4
 gsn = { steps = 6, chains = 4 }
 bayes = { steps = 6, chains = 3, lookahead = 3 }
 oneway = { samples = 4 }
+sir = { particles = 3, replicas = 2, lookahead = 3 }
 
 [table1]
 datasets = ["wiki96", "piano_midi"]
@@ -63,6 +64,11 @@ recipe = "rnn"
 datasets = ["wiki96"]
 serves = ["oneway", "bayes"]
 fields = { SMALL, alphabet = "paper" }
+
+[[pair]]
+recipes = ["nade", "rnn"]
+datasets = ["wiki96"]
+serves = ["sir"]
 
 [[training]]
 recipe = "paper-nade"

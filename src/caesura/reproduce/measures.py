@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 from caesura.evaluate import score_gaps, score_positions, score_steps
 from caesura.filler import Filler
 from caesura.reproduce.excerpts import Excerpt, draw_excerpts
-from caesura.reproduce.plan import Plan, Training
+from caesura.reproduce.plan import Plan, Subject
 from caesura.strategies import GSN, Strategy
 
 Sequences = list[Shaped[np.ndarray, "_ D"]]
@@ -66,10 +66,10 @@ class Gaps(NamedTuple):
         return score(method.net, method.strategy, parts, **chosen, report=report)
 
 
-def tasks_of(plan: Plan, item: str, training: Training) -> Iterator[Task]:
+def tasks_of(plan: Plan, item: str, subject: Subject) -> Iterator[Task]:
     """What the net of a training is asked for a table or a figure."""
-    if item in training.items and training.dataset in plan.items[item].datasets:
-        yield from MAKERS[item](plan, training)
+    if item in subject.items and subject.dataset in plan.items[item].datasets:
+        yield from MAKERS[item](plan, subject)
 
 
 def cut(sequences: Sequences, stretch: int | None) -> Sequences:
@@ -89,41 +89,41 @@ def words(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
 
 
-def _table1(plan: Plan, training: Training) -> Iterator[Task]:
-    for name in training.serves:
-        gaps = _gaps(plan, "table1", training, name)
+def _table1(plan: Plan, subject: Subject) -> Iterator[Task]:
+    for name in subject.serves:
+        gaps = _gaps(plan, "table1", subject, name)
         yield Task("table1", name, (None,), words(gaps.settings), partial(_whole, gaps, None))
 
 
-def _table2(plan: Plan, training: Training) -> Iterator[Task]:
+def _table2(plan: Plan, subject: Subject) -> Iterator[Task]:
     """Single steps, each given all that its net may see: nothing is filled."""
-    limit = plan.items["table2"].limit(training.dataset, "")
-    stretch = _stretch(plan, training)
+    limit = plan.items["table2"].limit(subject.dataset, "")
+    stretch = _stretch(plan, subject)
     settings = words({"stretch": stretch, "limit": limit})
     yield Task("table2", "", (None,), settings, partial(_steps, stretch, limit))
 
 
-def _table3(plan: Plan, training: Training) -> Iterator[Task]:
-    for name in _among(training, "nade", "gsn"):
-        gaps = _gaps(plan, "table3", training, name)
+def _table3(plan: Plan, subject: Subject) -> Iterator[Task]:
+    for name in _among(subject, "nade", "gsn"):
+        gaps = _gaps(plan, "table3", subject, name)
         numbers = tuple(range(1, (gaps.limit or 0) + 1))  # the plan has a limit here
         settings = words(gaps.settings | {"margin": None})
         yield Task("table3", name, numbers, settings, partial(_excerpts, gaps))
 
 
-def _figure2(plan: Plan, training: Training) -> Iterator[Task]:
+def _figure2(plan: Plan, subject: Subject) -> Iterator[Task]:
     positions = tuple(range(1, plan.gap + 1))
-    for name in _among(training, "gsn", "nade", "bayes", "oneway"):
-        gaps = _gaps(plan, "figure2", training, name)
+    for name in _among(subject, "gsn", "nade", "bayes", "oneway"):
+        gaps = _gaps(plan, "figure2", subject, name)
         yield Task("figure2", name, positions, words(gaps.settings), partial(_positions, gaps))
 
 
-def _figure3(plan: Plan, training: Training) -> Iterator[Task]:
-    for name in _among(training, "nade"):
-        gaps = _gaps(plan, "figure3", training, name)
+def _figure3(plan: Plan, subject: Subject) -> Iterator[Task]:
+    for name in _among(subject, "nade"):
+        gaps = _gaps(plan, "figure3", subject, name)
         yield Task("figure3", name, (None,), words(gaps.settings), partial(_whole, gaps, None))
-    for name in _among(training, "gsn"):
-        gaps = _gaps(plan, "figure3", training, name)
+    for name in _among(subject, "gsn"):
+        gaps = _gaps(plan, "figure3", subject, name)
         settings = words(gaps.settings | {"steps": None})  # they are the x
         for steps in plan.items["figure3"].gibbs_steps:
             # As an array: one compiled program for all of them.
@@ -132,7 +132,7 @@ def _figure3(plan: Plan, training: Training) -> Iterator[Task]:
             yield Task("figure3", name, (steps,), settings, partial(_whole, some, steps))
 
 
-MAKERS: dict[str, Callable[[Plan, Training], Iterator[Task]]] = {
+MAKERS: dict[str, Callable[[Plan, Subject], Iterator[Task]]] = {
     "table1": _table1,
     "table2": _table2,
     "table3": _table3,
@@ -168,18 +168,18 @@ def _excerpts(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> li
     return [Measured(x, None, None, len(drawn), excerpt) for x, excerpt in enumerate(drawn, 1)]
 
 
-def _gaps(plan: Plan, item: str, training: Training, name: str) -> Gaps:
-    limit = plan.items[item].limit(training.dataset, name)
-    given = plan.cuts.get(training.dataset)
+def _gaps(plan: Plan, item: str, subject: Subject, name: str) -> Gaps:
+    limit = plan.items[item].limit(subject.dataset, name)
+    given = plan.cuts.get(subject.dataset)
     margin = given.margin if given else plan.margin
-    strategy, stretch = plan.strategies[name], _stretch(plan, training)
+    strategy, stretch = plan.strategies[name], _stretch(plan, subject)
     return Gaps(strategy, stretch, plan.gap, margin, limit, plan.seed)
 
 
-def _stretch(plan: Plan, training: Training) -> int | None:
-    given = plan.cuts.get(training.dataset)
+def _stretch(plan: Plan, subject: Subject) -> int | None:
+    given = plan.cuts.get(subject.dataset)
     return given.stretch if given else None
 
 
-def _among(training: Training, *names: str) -> list[str]:
-    return [name for name in names if name in training.serves]
+def _among(subject: Subject, *names: str) -> list[str]:
+    return [name for name in names if name in subject.serves]

@@ -30,9 +30,36 @@ class Training:
         """The kind of the set."""
         return DATASETS[self.dataset].kind
 
+    @property
+    def trainings(self) -> "tuple[Training, ...]":
+        """Itself, as a pair has two of them."""
+        return (self,)
+
     def choose(self, fields: Mapping[str, Any]) -> Chosen:
         """The recipe for the set, with the fields given."""
         return choose(self.recipe, self.kind, KINDS[self.kind].options, fields)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two trainings on one set whose nets serve together."""
+
+    trainings: tuple[Training, ...]
+    serves: tuple[str, ...]
+    items: tuple[str, ...] = ("table1",)
+
+    @property
+    def dataset(self) -> str:
+        """The set of both."""
+        return self.trainings[0].dataset
+
+    @property
+    def recipe(self) -> str:
+        """The names of both."""
+        return "+".join(training.recipe for training in self.trainings)
+
+
+Subject = Training | Pair  # whose nets are measured
 
 
 @dataclass(frozen=True)
@@ -68,6 +95,12 @@ class Plan:
     strategies: dict[str, Strategy]
     items: dict[str, Item]
     trainings: tuple[Training, ...]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """All that is measured: the nets alone, then those that serve together."""
+        return (*self.trainings, *self.pairs)
 
     def only(self, datasets: Iterable[str], recipes: Iterable[str]) -> "Plan":
         """The part for some data sets or some recipes; for all of them where none is named."""
@@ -75,8 +108,9 @@ class Plan:
         sets = {lookup(known, name, "data set in the plan") for name in datasets} or set(known)
         known = {training.recipe: training.recipe for training in self.trainings}
         names = {lookup(known, name, "recipe in the plan") for name in recipes} or set(known)
-        chosen = (t for t in self.trainings if t.dataset in sets and t.recipe in names)
-        return replace(self, trainings=tuple(chosen))
+        chosen = tuple(t for t in self.trainings if t.dataset in sets and t.recipe in names)
+        pairs = tuple(p for p in self.pairs if all(t in chosen for t in p.trainings))
+        return replace(self, trainings=chosen, pairs=pairs)
 
 
 def read_plan(path: Path | None = None) -> Plan:
@@ -97,7 +131,8 @@ def read_plan(path: Path | None = None) -> Plan:
 
 
 def _plan(table: dict[str, Any]) -> Plan:
-    _only(table, ("seed", "gap", "margin", "cut", "options", "training", *paper.ITEMS), "a plan")
+    known = ("seed", "gap", "margin", "cut", "options", "training", "pair", *paper.ITEMS)
+    _only(table, known, "a plan")
     options = table.get("options", {})
     _only(options, STRATEGIES, "the options of a plan")
     items = {name: _item(name, table[name]) for name in paper.ITEMS if name in table}
@@ -114,6 +149,7 @@ def _plan(table: dict[str, Any]) -> Plan:
         strategies={name: make(**options.get(name, {})) for name, make in STRATEGIES.items()},
         items=items,
         trainings=tuple(trainings),
+        pairs=tuple(p for entry in table.get("pair", ()) for p in _pairs(entry, trainings)),
     )
 
 
@@ -156,15 +192,32 @@ def _trainings(entry: dict[str, Any], items: Iterable[str]) -> list[Training]:
     return trainings
 
 
+def _pairs(entry: dict[str, Any], trainings: list[Training]) -> list[Pair]:
+    _only(entry, ("recipes", "datasets", "serves"), "a pair of a plan")
+    by_place = {f"{one.recipe} on {one.dataset}": one for one in trainings}
+    pairs = []
+    for dataset in _sets(entry["datasets"]):
+        places = (f"{recipe} on {dataset}" for recipe in entry["recipes"])
+        both = tuple(lookup(by_place, place, "training in the plan") for place in places)
+        pairs.append(Pair(both, tuple(entry["serves"])))
+        for strategy in pairs[-1].serves:
+            _check_place(pairs[-1], strategy)
+    return pairs
+
+
+def _check_place(subject: Subject, strategy: str) -> None:
+    lookup(STRATEGIES, strategy, "strategy")
+    places = [(row.strategy, recipe) for row in paper.TABLE1 for recipe in row.recipes.values()]
+    if (strategy, subject.recipe) not in places:
+        raise CaesuraError(
+            f"There is no place on the page for '{strategy}' by the recipe '{subject.recipe}'."
+        )
+
+
 def _check(training: Training, strategy: str) -> None:
     """Say now what would else be known when the net has been trained."""
     training.choose(training.fields)
-    lookup(STRATEGIES, strategy, "strategy")
-    places = [(row.strategy, recipe) for row in paper.TABLE1 for recipe in row.recipes.values()]
-    if (strategy, training.recipe) not in places:
-        raise CaesuraError(
-            f"There is no place on the page for '{strategy}' by the recipe '{training.recipe}'."
-        )
+    _check_place(training, strategy)
     if strategy == "bayes" and training.kind != "text":
         raise CaesuraError(
             f"The strategy 'bayes' cannot serve on '{training.dataset}': it is music."

@@ -15,9 +15,9 @@ from caesura.datasets.folder import Folder
 from caesura.files import make_folder
 from caesura.filler import Filler
 from caesura.reproduce.measures import Measured, Sequences, Task, tasks_of, words
-from caesura.reproduce.plan import Plan, Training
+from caesura.reproduce.plan import Pair, Plan, Subject, Training
 from caesura.reproduce.results import MODELS, NAME, Identity, Result, Results
-from caesura.reproduce.trainings import Sets, fingerprint, model_path, obtain
+from caesura.reproduce.trainings import Sets, fingerprints, model_path, obtain
 from caesura.reproduce.watch import Watch
 from caesura.training.loop import Stopped
 
@@ -41,20 +41,20 @@ def reproduce(
     """
     make_folder(out)
     results, sets, summary = Results(out / NAME), Sets(folder), Summary()
-    for training in plan.trainings:
-        name = fingerprint(training, plan.seed)
-        about = _About(training, plan.seed, name)
-        tasks = [t for item in items if item != MODELS for t in tasks_of(plan, item, training)]
+    for subject in plan.subjects:
+        about = _About(subject, plan.seed, fingerprints(subject, plan.seed))
+        tasks = [t for item in items if item != MODELS for t in tasks_of(plan, item, subject)]
         left = [task for task in tasks if not results.hold(about.identities(task))]
         summary.found += sum(len(t.xs) for t in tasks) - sum(len(t.xs) for t in left)
-        told = results.hold([about.itself])
-        if not left and (MODELS not in items or (told and model_path(out, name).exists())):
+        told = isinstance(subject, Pair) or results.hold([about.itself(subject)])
+        known = told and model_path(out, about.fingerprint).exists()
+        if not left and (MODELS not in items or isinstance(subject, Pair) or known):
             continue
-        filler, new = obtain(training, plan.seed, out, sets, watch)
+        filler, new = obtain(subject, plan.seed, out, sets, watch)
         summary.trained += new
-        if not told:
-            results.add([about.training(filler, new)])
-        sequences = read_complete(filler, sets.load(training.dataset, "test")) if left else []
+        if isinstance(subject, Training) and not told:
+            results.add([about.training(subject, filler, bool(new))])
+        sequences = read_complete(filler, sets.load(subject.dataset, "test")) if left else []
         for task in left:
             measured, seconds = _measure(task, filler, sequences, about, watch)
             results.add([about.result(task, one, seconds, filler) for one in measured])
@@ -64,29 +64,28 @@ def reproduce(
 
 @dataclass(frozen=True)
 class _About:
-    """A training, and how its results are called."""
+    """What is measured, and how its results are called."""
 
-    of: Training
+    of: Subject
     seed: int
     fingerprint: str
 
-    @property
-    def itself(self) -> Identity:
-        """The training's own row."""
-        return self._identity(MODELS, "", None, words(self.of.fields))
+    def itself(self, training: Training) -> Identity:
+        """A training's own row."""
+        return self._identity(MODELS, "", None, words(training.fields))
 
     def identities(self, task: Task) -> list[Identity]:
         """The rows of a task."""
         return [self._identity(task.item, task.strategy, x, task.settings) for x in task.xs]
 
-    def training(self, filler: Filler, new: bool) -> Result:
+    def training(self, training: Training, filler: Filler, new: bool) -> Result:
         """The validation NLL of the net, and what its training took."""
-        record = _record(filler)
+        (record,) = _records(filler)
         # Of one that was trained in another run, the model file says no more than this.
         where = hardware() if new else filler.training["versions"]["platform"]
         nll = record["validation_nll"]  # null in the file where it was not finite
         measured = Measured(None, math.nan if nll is None else nll, None, None)
-        return self._result(self.itself, measured, filler, where, record["seconds"])
+        return self._result(self.itself(training), measured, filler, where, record["seconds"])
 
     def result(self, task: Task, measured: Measured, seconds: float, filler: Filler) -> Result:
         """A row of a task; the time it took is shared by all of them."""
@@ -94,7 +93,7 @@ class _About:
         return self._result(identity, measured, filler, hardware(), seconds / len(task.xs))
 
     def _identity(self, item: str, strategy: str, x: int | None, settings: str) -> Identity:
-        recipe = self.of.choose(self.of.fields).name
+        recipe = "+".join(t.choose(t.fields).name for t in self.of.trainings)
         return Identity(
             item, self.of.dataset, strategy, recipe, x, self.seed, settings, self.fingerprint
         )
@@ -107,9 +106,9 @@ class _About:
             value=measured.value,
             standard_error=measured.standard_error,
             gaps=measured.gaps,
-            updates=_record(filler)["history"][-1]["step"],
-            planned_updates=self.of.choose(self.of.fields).recipe.steps,
-            recipe_updates=self.of.choose({}).recipe.steps,
+            updates=sum(record["history"][-1]["step"] for record in _records(filler)),
+            planned_updates=sum(t.choose(t.fields).recipe.steps for t in self.of.trainings),
+            recipe_updates=sum(t.choose({}).recipe.steps for t in self.of.trainings),
             hardware=where,
             seconds=round(seconds, 2),
             **measured.excerpt._asdict(),
@@ -148,7 +147,6 @@ def hardware() -> str:
     return f"{count}{devices[0].device_kind}"
 
 
-def _record(filler: Filler) -> dict[str, Any]:
-    """What the model file says of the training; a plan's recipe trains one net."""
-    (record,) = filler.training["nets"].values()
-    return record
+def _records(filler: Filler) -> list[dict[str, Any]]:
+    """What the model files say of the trainings, one of each."""
+    return list(filler.training["nets"].values())

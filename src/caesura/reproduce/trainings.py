@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from caesura.errors import CaesuraError
 from caesura.files import make_folder
 from caesura.filler import Filler, load
 from caesura.learn import train
-from caesura.reproduce.plan import Training
+from caesura.reproduce.plan import Subject, Training
 from caesura.reproduce.watch import Watch
 
 
@@ -31,6 +32,11 @@ class Sets:
                 raise CaesuraError(f"The file '{path}' of the set '{name}' is not the public one.")
             self._items[name, split] = datasets.load(name, split, self.folder)
         return self._items[name, split]
+
+
+def fingerprints(of: Subject, seed: int) -> str:
+    """Those of all its trainings."""
+    return "+".join(fingerprint(training, seed) for training in of.trainings)
 
 
 def fingerprint(training: Training, seed: int) -> str:
@@ -52,13 +58,25 @@ def model_path(out: Path, name: str) -> Path:
 
 
 class Obtained(NamedTuple):
-    """A net that can be measured, and whether it was trained just now."""
+    """Nets that can be measured, and how many of them were trained just now."""
 
     filler: Filler
-    new: bool
+    new: int
 
 
-def obtain(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
+def obtain(of: Subject, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
+    """One filler with the nets of all its trainings."""
+    first, *others = [_obtain_one(t, seed, out, sets, watch) for t in of.trainings]
+    filler, new = first
+    for other in others:
+        nets = filler.nets | other.filler.nets
+        records = {"nets": filler.training["nets"] | other.filler.training["nets"]}
+        filler = replace(filler, nets=nets, training=filler.training | records)
+        new += other.new
+    return Obtained(filler, new)
+
+
+def _obtain_one(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
     """The filler of a training: read if it is there, else trained, from a checkpoint if any."""
     name = fingerprint(training, seed)
     path, checkpoints = model_path(out, name), out / "checkpoints" / name

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError
+from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 
 NetName = Literal["bidirectional", "forward", "onegram"]
@@ -42,7 +43,8 @@ class Strategy(eqx.Module):
 
     def check(self, net: Any) -> None:
         """Say in one sentence why the net cannot serve, if it cannot."""
-        if (bool(net.forward.cells), bool(net.backward.cells)) != DIRECTIONS[self.net]:
+        one = isinstance(net, Net)
+        if not one or (bool(net.forward.cells), bool(net.backward.cells)) != DIRECTIONS[self.net]:
             name = type(self).__name__.lower()
             raise CaesuraError(f"The strategy '{name}' needs a {self.net} net, not this one.")
 

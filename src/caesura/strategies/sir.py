@@ -11,7 +11,15 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net, States
-from caesura.strategies.base import Estimate, Marginals, Strategy, log_mean, on_copies
+from caesura.strategies.base import (
+    LANES,
+    Estimate,
+    Marginals,
+    Strategy,
+    log_mean,
+    on_copies,
+    split_lanes,
+)
 from caesura.strategies.cursor import (
     Cursor,
     Noted,
@@ -48,8 +56,8 @@ class SIR(Strategy):
 
     net: ClassVar[Literal["pair"]] = "pair"
 
-    particles: int = eqx.field(static=True, default=100)
-    replicas: int = eqx.field(static=True, default=20)
+    particles: int = eqx.field(static=True, default=32)
+    replicas: int = eqx.field(static=True, default=8)
     # How many steps behind the last missing one may speak; all of them unless it is set.
     lookahead: int | None = eqx.field(static=True, default=None)
 
@@ -92,7 +100,9 @@ class SIR(Strategy):
 
         def run(key: PRNGKeyArray, lanes: Window, copies: int) -> tuple[Array, Array]:
             key, key_order = jax.random.split(key)
-            others = _log_sum(key, net, lanes, copies, self.particles - 1, lambda p: p.log_weight)
+            others = _log_sum(
+                key, net, lanes, copies, self.particles - 1, lambda _, other: other.log_weight
+            )
             # No other particle depends on the fills, so all of them meet the same ones.
             cursor, order = _all_missing(net, lanes), random_order(key_order, lanes, copies)
             cursor, order = jax.tree.map(lambda a: jnp.repeat(a, samples, axis=0), (cursor, order))
@@ -108,7 +118,7 @@ class SIR(Strategy):
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Pair, window: Window) -> Marginals:
         def run(key: PRNGKeyArray, lanes: Window, copies: int) -> Noted:
-            def weighted(particle: Particle) -> tuple[Array, Noted]:
+            def weighted(lanes: Window, particle: Particle) -> tuple[Array, Noted]:
                 noted = _given_the_others(net.bidirectional, lanes, particle.values)
                 return particle.log_weight, _plus(noted, particle.log_weight)
 
@@ -121,7 +131,7 @@ class SIR(Strategy):
     def effective_samples(self, key: PRNGKeyArray, net: Pair, window: Window) -> Float[Array, " B"]:
         """(Σ w)² / Σ w²: how many draws from the posterior the K particles of a fill stand for."""
 
-        def powers(particle: Particle) -> tuple[Array, Array]:
+        def powers(_: Window, particle: Particle) -> tuple[Array, Array]:
             return particle.log_weight, 2 * particle.log_weight
 
         first, second = _log_sum(key, net, window, 1, self.particles, powers)
@@ -134,20 +144,37 @@ def _log_sum(
     lanes: Window,
     copies: int,
     particles: int,
-    term: Callable[[Particle], PyTree[Float[Array, "L ..."]]],
+    term: Callable[[Window, Particle], PyTree[Float[Array, "L ..."]]],
 ) -> PyTree[Float[Array, "L ..."]]:
-    """The sum of a term over new particles of each lane, in logs and one after another."""
-    cursor = _all_missing(net, lanes)
+    """The sum of a term over new particles of each lane, in logs; as many at once as are a gain."""
+    count = len(lanes.valid)
+    at_once = max(1, min(particles, LANES // count))
+    blocks = -(-particles // at_once)
+    many = lanes.repeat(at_once)
+    begin = _all_missing(net, lanes)
+    cursor = jax.tree.map(lambda a: jnp.repeat(a, at_once, axis=0), begin)
 
-    def next_term(key: PRNGKeyArray) -> PyTree:
-        return term(_propose(key, net, lanes, cursor, copies))
+    def next_terms(key: PRNGKeyArray) -> PyTree:
+        terms = term(many, _propose(key, net, many, cursor, copies * at_once))
+        return jax.tree.map(lambda a: split_lanes(a, at_once), terms)
 
-    def add(log_sum: PyTree, key: PRNGKeyArray) -> tuple[PyTree, None]:
-        return jax.tree.map(jnp.logaddexp, log_sum, next_term(key)), None
+    def add(log_sum: PyTree, block: tuple[PRNGKeyArray, Array]) -> tuple[PyTree, None]:
+        key, number = block
+        real = (
+            number * at_once + jnp.arange(at_once) < particles
+        )  # the last block has some to spare
 
-    shapes = jax.eval_shape(next_term, key)
-    nothing = jax.tree.map(lambda a: jnp.full(a.shape, -jnp.inf, a.dtype), shapes)
-    return jax.lax.scan(add, nothing, jax.random.split(key, particles))[0]
+        def plus(total: Array, terms: Float[Array, "L n ..."]) -> Array:
+            counted = real.reshape(-1, *[1] * (terms.ndim - 2))
+            new = jax.nn.logsumexp(jnp.where(counted, terms, -jnp.inf), axis=1)
+            return jnp.logaddexp(total, new)
+
+        return jax.tree.map(plus, log_sum, next_terms(key)), None
+
+    shapes = jax.eval_shape(next_terms, key)
+    nothing = jax.tree.map(lambda a: jnp.full((count, *a.shape[2:]), -jnp.inf, a.dtype), shapes)
+    numbered = (jax.random.split(key, blocks), jnp.arange(blocks))
+    return jax.lax.scan(add, nothing, numbered)[0]
 
 
 def _all_missing(net: Pair, lanes: Window) -> Cursor:
