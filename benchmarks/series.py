@@ -7,9 +7,11 @@
 A run is a set, a pattern of what is hidden, and fields of the recipe. Where there are several of
 one set and pattern, each is trained on the first seed, and the one with the least error on the
 hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the masks
-and of the training. Errors are in standardised units, on the hidden entries:
+and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's models
+know it of ETT and Beijing from the place in a window. Errors are in standardised units, on the
+hidden entries:
 
-- `valid`, `at once`: the MAE of the medians of the marginals that one pass over all that is observed
+- `valid`, `at once`: the MAE of the medians of the marginals that one pass over all observed values
   gives, on the validation part and on the test part
 - `median`, `mean`: that of the median of the samples and of their mean
 - `CRPS`: of their 19 quantiles, over the mean size of a value, as CSDI has it
@@ -37,11 +39,12 @@ import tsi_bench
 from tsi_bench import Part, Task
 
 from caesura import bins, scores
+from caesura.kinds.times import calendar_features
 from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net
 from caesura.strategies import NADE, Window
 from caesura.training.loop import Data, fit
-from caesura.training.recipe import Recipe, choose, parse_setting
+from caesura.training.recipe import choose, parse_setting
 
 AT_ONCE = 16  # windows
 COLUMNS = ("set", "pattern", "seed", "model", "valid", "at once", "median", "mean", "CRPS")
@@ -61,8 +64,12 @@ class Run(NamedTuple):
 class Fitted(NamedTuple):
     run: Run
     net: Net
+    calendar: tuple[str, ...]
     seconds: float
     valid: float
+
+    def ask(self, part: Part, answer: Callable[[Net, Window], Any]) -> np.ndarray:
+        return ask(self.net, part, self.calendar, answer)
 
 
 def main() -> None:
@@ -117,12 +124,15 @@ def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Ta
 
 def train(run: Run, task: Task, seed: int) -> Fitted:
     steps, columns = task.train.values.shape[1:]
-    settings = dict(parse_setting(word) for word in run.settings.split())
-    recipe: Recipe = choose("series", "series", (), {"length": steps} | settings).recipe
+    settings = {"length": steps} | dict(parse_setting(word) for word in run.settings.split())
+    chosen = choose("series", "series", ("calendar",), settings)
+    calendar = tuple(chosen.kind_fields.get("calendar", ()))
+    recipe = chosen.recipe
     architecture = Architecture(
         direction="both",
         frame="continuous",
-        size=columns,
+        size=columns + 2 * len(calendar),
+        informing=2 * len(calendar),
         head="mixture",
         cell=recipe.cell,
         hidden=recipe.hidden,
@@ -130,14 +140,16 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
         missing_input=recipe.missing_input,
         head_hidden=recipe.head_hidden,
     )
-    seen = task.train.seen.astype(np.float32)
-    pieces = [seen.reshape(-1, columns)] if task.joined else list(seen)
-    data = Data(pieces, list(task.valid.seen.astype(np.float32)))
+    seen, valid = (
+        with_calendar(part.seen, part.moments, calendar) for part in (task.train, task.valid)
+    )
+    pieces = [np.concatenate(seen)] if task.joined else list(seen)
     key_net, key_fit = jax.random.split(jax.random.key(seed))
     started = time.monotonic()
-    net = fit(key_fit, architecture.build(key_net), data, recipe).net
+    net = fit(key_fit, architecture.build(key_net), Data(pieces, list(valid)), recipe).net
     seconds = time.monotonic() - started
-    return Fitted(run, net, seconds, tsi_bench.error(medians(net, task.valid), task.valid))
+    medians = ask(net, task.valid, calendar, one_pass_median)
+    return Fitted(run, net, calendar, seconds, tsi_bench.error(medians, task.valid))
 
 
 def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) -> None:
@@ -145,16 +157,16 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
     row: dict[str, Any] = {
         "model": f"caesura {fitted.run.settings}".strip(),
         "valid": fitted.valid,
-        "at once": tsi_bench.error(medians(fitted.net, test), test),
+        "at once": tsi_bench.error(fitted.ask(test, one_pass_median), test),
         "fit": round(fitted.seconds, 1),
         "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
         "published": "{} {}".format(*tsi_bench.published(*fitted.run.task)),
     }
     if samples:
         started = time.monotonic()
-        drawn = ask(test, lambda window: draw_fills(fitted.net, window, samples), fitted.net)
+        drawn = fitted.ask(test, lambda net, window: draw_fills(net, window, samples))
         row["sampling"] = round(time.monotonic() - started, 1)
-        row |= judge(np.swapaxes(drawn, 0, 1), test)
+        row |= judge(np.moveaxis(drawn, 1, 0), test)
     table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
 
 
@@ -166,23 +178,26 @@ def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
         "median": tsi_bench.error(np.median(drawn, axis=0), part),
         "mean": tsi_bench.error(drawn.mean(axis=0), part),
         "CRPS": scores.csdi_crps(samples, truth),
-        **{f"{coverage:.0%}"[:-1]: float(c) for coverage, c in zip(scores.COVERAGES, covered)},
+        **dict(zip(("50", "80", "95"), covered.tolist(), strict=True)),
     }
 
 
-def medians(net: Net, part: Part) -> np.ndarray:
-    return ask(part, lambda window: one_pass_median(net, window), net)
-
-
-def ask(part: Part, answer: Callable[[Window], Any], net: Net) -> np.ndarray:
+def ask(
+    net: Net, part: Part, calendar: tuple[str, ...], answer: Callable[[Net, Window], Any]
+) -> np.ndarray:
     """What is answered of all windows, some at a time; the last of them are filled up."""
+    values = with_calendar(part.values, part.moments, calendar)
+    missing = np.pad(part.asked, [(0, 0), (0, 0), (0, 2 * len(calendar))])
     answers = []
-    for first in range(0, len(part.values), AT_ONCE):
-        rows = np.minimum(np.arange(first, first + AT_ONCE), len(part.values) - 1)
-        real = min(AT_ONCE, len(part.values) - first)
-        window = whole(net, part.values[rows], part.asked[rows])
-        answers.append(np.asarray(answer(window))[:real])
-    return np.concatenate(answers)
+    for first in range(0, len(values), AT_ONCE):
+        rows = np.minimum(np.arange(first, first + AT_ONCE), len(values) - 1)
+        answers.append(np.asarray(answer(net, whole(net, values[rows], missing[rows]))))
+    return np.concatenate(answers)[: len(values), ..., : part.values.shape[2]]
+
+
+def with_calendar(values: np.ndarray, moments: np.ndarray, calendar: tuple[str, ...]) -> np.ndarray:
+    features = calendar_features(moments.reshape(-1), calendar).reshape(*moments.shape, -1)
+    return np.concatenate([values, features], axis=2).astype(np.float32)
 
 
 def whole(net: Net, values: np.ndarray, missing: np.ndarray) -> Window:

@@ -1,4 +1,4 @@
-"""The protocol of TSI-Bench (Du et al. 2024, arXiv 2406.12747): its sets, and what is hidden in them.
+"""The protocol of TSI-Bench (Du et al. 2024, arXiv 2406.12747): sets, and what is hidden in them.
 
 The folder of CAESURA_DATA holds `series/`, with ETTh1.csv.xz, beijing_air.npz, italy_air.npz and
 physionet2012_a.npz, and `series/published/` with the benchmark's own figures. Everything is
@@ -25,10 +25,11 @@ FACTORS = {48: 0.36, 24: 0.0055, 12: 0.07}  # of how many blocks
 
 
 class Part(NamedTuple):
-    """Windows [n, T, D], NaN where data lack values, and which entries are hidden."""
+    """Windows [n, T, D], NaN where data lack values, which entries are hidden, and when it was."""
 
     values: np.ndarray
     hidden: np.ndarray
+    moments: np.ndarray  # [n, T]
 
     @property
     def seen(self) -> np.ndarray:
@@ -49,65 +50,84 @@ class Task(NamedTuple):
     joined: bool  # the windows of a part follow each other in time
 
 
-Windows = tuple[np.ndarray, np.ndarray, np.ndarray]
+class Windows(NamedTuple):
+    """Values [n, T, D] and when they were measured, [n, T]."""
+
+    values: np.ndarray
+    moments: np.ndarray
+
+
+Split = tuple[Windows, Windows, Windows]
 
 
 def load(name: str, pattern: str, seed: int) -> Task:
     """A set with entries hidden in a pattern, anew for each seed."""
-    parts = standardise(*SETS[name]())
+    split = SETS[name]()
+    known = split[0].values
+    mean, scale = np.nanmean(known, axis=(0, 1)), np.nanstd(known, axis=(0, 1))
     draw = np.random.default_rng(2024 + seed)
     train, valid, test = (
-        Part(values, PATTERNS[pattern](draw, *values.shape) & ~np.isnan(values)) for values in parts
+        Part((part.values - mean) / scale, hide(draw, pattern, part.values), part.moments)
+        for part in split
     )
     if name == "physionet":
-        train = Part(train.values, np.zeros_like(train.hidden))
+        train = train._replace(hidden=np.zeros_like(train.hidden))
     return Task(train, valid, test, name != "physionet")
 
 
-def ett() -> Windows:
+def hide(draw: np.random.Generator, pattern: str, values: np.ndarray) -> np.ndarray:
+    return PATTERNS[pattern](draw, *values.shape) & ~np.isnan(values)
+
+
+def ett() -> Split:
     with lzma.open(FOLDER / "ETTh1.csv.xz", "rt") as file:
         rows = list(csv.reader(file))[1:]
-    values = np.array([row[1:] for row in rows], float)
-    return by_month(values, np.array([row[0][:7] for row in rows]), 14, 5, 48)
+    values, moments = (np.array([row[i] for row in rows]) for i in (slice(1, None), 0))
+    return by_month(values.astype(float), moments.astype("M8[s]"), 14, 5, 48)
 
 
-def beijing() -> Windows:
+def beijing() -> Split:
     held = np.load(FOLDER / "beijing_air.npz")
     values = held["values"].reshape(len(held["values"]), -1).astype(float)
-    return by_month(values, held["time"].astype("M8[M]"), 28, 10, 24)
+    return by_month(values, held["time"].astype("M8[s]"), 28, 10, 24)
 
 
-def italy() -> Windows:
+def italy() -> Split:
     """The benchmark takes the code for what is missing as a value."""
-    values = np.nan_to_num(np.load(FOLDER / "italy_air.npz")["values"].astype(float), nan=-200)
+    held = np.load(FOLDER / "italy_air.npz")
+    values = np.nan_to_num(held["values"].astype(float), nan=-200)
+    moments = held["time"].astype("M8[s]")
     first, second = int(0.6 * len(values)), int(0.8 * len(values))
-    return cut(values[:first], 12), cut(values[first:second], 12), cut(values[second:], 12)
+    spans = slice(first), slice(first, second), slice(second, None)
+    train, valid, test = (cut(values[span], moments[span], 12) for span in spans)
+    return train, valid, test
 
 
-def physionet() -> Windows:
+def physionet() -> Split:
     held = np.load(FOLDER / "physionet2012_a.npz")
     used = [i for i, name in enumerate(held["features"]) if name not in ("MechVent", "Weight")]
     stays = held["a_mean"][:, :, used].astype(float)
     stays = stays[np.random.default_rng(2024).permutation(len(stays))]
+    never = np.full(stays.shape[:2], "NaT", "M8[s]")  # hours of a stay; of which day, none knows
     first, second = int(0.64 * len(stays)), int(0.8 * len(stays))
-    return stays[:first], stays[first:second], stays[second:]
+    spans = slice(first), slice(first, second), slice(second, None)
+    train, valid, test = (Windows(stays[span], never[span]) for span in spans)
+    return train, valid, test
 
 
-def by_month(values: np.ndarray, month: np.ndarray, train: int, valid: int, steps: int) -> Windows:
-    months = np.unique(month)
-    spans = months[:train], months[train : train + valid], months[train + valid :]
-    first, second, third = (cut(values[np.isin(month, span)], steps) for span in spans)
+def by_month(values: np.ndarray, moments: np.ndarray, train: int, valid: int, steps: int) -> Split:
+    _, month = np.unique(moments.astype("M8[M]"), return_inverse=True)
+    of_part = np.digitize(month, [train, train + valid])
+    first, second, third = (
+        cut(values[of_part == part], moments[of_part == part], steps) for part in range(3)
+    )
     return first, second, third
 
 
-def cut(values: np.ndarray, steps: int) -> np.ndarray:
+def cut(values: np.ndarray, moments: np.ndarray, steps: int) -> Windows:
     count = len(values) // steps
-    return values[: count * steps].reshape(count, steps, -1)
-
-
-def standardise(train: np.ndarray, valid: np.ndarray, test: np.ndarray) -> Windows:
-    mean, scale = np.nanmean(train, axis=(0, 1)), np.nanstd(train, axis=(0, 1))
-    return (train - mean) / scale, (valid - mean) / scale, (test - mean) / scale
+    used = slice(count * steps)
+    return Windows(values[used].reshape(count, steps, -1), moments[used].reshape(count, steps))
 
 
 Draw = np.random.Generator
@@ -140,7 +160,7 @@ def blocks(draw: Draw, count: int, steps: int, columns: int) -> np.ndarray:
     return hidden
 
 
-SETS: dict[str, Callable[[], Windows]] = {
+SETS: dict[str, Callable[[], Split]] = {
     "ett": ett,
     "beijing": beijing,
     "italy": italy,
