@@ -118,7 +118,7 @@ def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Ta
             import pypots_models
 
             for model, valid, test, seconds in pypots_models.measure(task, seed):
-                row = {"model": model, "valid": valid, "at once": test, "fit": round(seconds, 1)}
+                row = {"model": model, "valid": valid, "at once": test, "fit": f"{seconds:.1f}"}
                 table.add(set=name, pattern=pattern, seed=seed, **row)
 
 
@@ -158,14 +158,14 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
         "model": f"caesura {fitted.run.settings}".strip(),
         "valid": fitted.valid,
         "at once": tsi_bench.error(fitted.ask(test, one_pass_median), test),
-        "fit": round(fitted.seconds, 1),
+        "fit": f"{fitted.seconds:.1f}",
         "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
         "published": "{} {}".format(*tsi_bench.published(*fitted.run.task)),
     }
     if samples:
         started = time.monotonic()
         drawn = fitted.ask(test, lambda net, window: draw_fills(net, window, samples))
-        row["sampling"] = round(time.monotonic() - started, 1)
+        row["sampling"] = f"{time.monotonic() - started:.1f}"
         row |= judge(np.moveaxis(drawn, 1, 0), test)
     table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
 
@@ -209,8 +209,11 @@ def whole(net: Net, values: np.ndarray, missing: np.ndarray) -> Window:
 
 
 def one_pass_median(net: Net, window: Window) -> np.ndarray:
+    missing = np.asarray(window.missing)
     marginals = NADE().marginals(jax.random.key(0), net, window).values.log_prob
-    return bins.quantile(np.asarray(marginals), 0.5)
+    medians = np.zeros(missing.shape)
+    medians[missing] = bins.quantile(np.asarray(marginals)[missing], 0.5)
+    return medians
 
 
 @eqx.filter_jit
