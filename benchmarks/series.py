@@ -19,7 +19,8 @@ hidden entries:
 - `linear`: the MAE of interpolation between the nearest entries of a window
 - `published`: the best of the benchmark's models
 
-Seconds are wall-clock, with compilation: of the training, and of all samples of all test windows.
+Seconds are wall-clock, with compilation: of the training, and of all samples of all test windows;
+`CPU` is what the training took of all cores together, for machines that others use, too.
 """
 
 import argparse
@@ -36,7 +37,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tsi_bench
-from tsi_bench import Part, Task
+from tsi_bench import Part, Seconds, Task
 
 from caesura import bins, scores
 from caesura.kinds.times import calendar_features
@@ -48,7 +49,7 @@ from caesura.training.recipe import choose, parse_setting
 
 AT_ONCE = 16  # windows
 COLUMNS = ("set", "pattern", "seed", "model", "valid", "at once", "median", "mean", "CRPS")
-COLUMNS += ("50", "80", "95", "fit", "sampling", "linear", "published")
+COLUMNS += ("50", "80", "95", "fit", "CPU", "sampling", "linear", "published")
 
 
 class Run(NamedTuple):
@@ -65,7 +66,7 @@ class Fitted(NamedTuple):
     run: Run
     net: Net
     calendar: tuple[str, ...]
-    seconds: float
+    seconds: Seconds
     valid: float
 
     def ask(self, part: Part, answer: Callable[[Net, Window], Any]) -> np.ndarray:
@@ -118,7 +119,7 @@ def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Ta
             import pypots_models
 
             for model, valid, test, seconds in pypots_models.measure(task, seed):
-                row = {"model": model, "valid": valid, "at once": test, "fit": f"{seconds:.1f}"}
+                row = {"model": model, "valid": valid, "at once": test, **seconds.told()}
                 table.add(set=name, pattern=pattern, seed=seed, **row)
 
 
@@ -145,9 +146,9 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
     )
     pieces = [np.concatenate(seen)] if task.joined else list(seen)
     key_net, key_fit = jax.random.split(jax.random.key(seed))
-    started = time.monotonic()
+    start = Seconds.now()
     net = fit(key_fit, architecture.build(key_net), Data(pieces, list(valid)), recipe).net
-    seconds = time.monotonic() - started
+    seconds = start.passed()
     medians = ask(net, task.valid, calendar, one_pass_median)
     return Fitted(run, net, calendar, seconds, tsi_bench.error(medians, task.valid))
 
@@ -158,7 +159,7 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
         "model": f"caesura {fitted.run.settings}".strip(),
         "valid": fitted.valid,
         "at once": tsi_bench.error(fitted.ask(test, one_pass_median), test),
-        "fit": f"{fitted.seconds:.1f}",
+        **fitted.seconds.told(),
         "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
         "published": "{} {}".format(*tsi_bench.published(*fitted.run.task)),
     }

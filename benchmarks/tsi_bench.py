@@ -10,6 +10,7 @@ import csv
 import lzma
 import math
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -168,6 +169,24 @@ SETS: dict[str, Callable[[], Split]] = {
 }
 PATTERNS = {"point01": points(0.1), "point05": points(0.5)}
 PATTERNS |= {"subseq05": subsequences, "block05": blocks}
+
+
+class Seconds(NamedTuple):
+    """By the clock on the wall, and of all cores together."""
+
+    wall: float
+    cpu: float
+
+    @staticmethod
+    def now() -> "Seconds":
+        return Seconds(time.monotonic(), time.process_time())
+
+    def passed(self) -> "Seconds":
+        now = Seconds.now()
+        return Seconds(now.wall - self.wall, now.cpu - self.cpu)
+
+    def told(self) -> dict[str, str]:
+        return {"fit": f"{self.wall:.1f}", "CPU": f"{self.cpu:.1f}"}
 
 
 def interpolate(values: np.ndarray) -> np.ndarray:
