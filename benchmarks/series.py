@@ -4,12 +4,12 @@
     python benchmarks/series.py "ett point01 steps=500" "ett point01 steps=900 dropout=0.2"
     python benchmarks/series.py "ett point01" --pypots  # and BRITS and SAITS; needs PyPOTS
 
-A run is a set, a pattern of what is hidden, and fields of the recipe. Where there are several of
-one set and pattern, each is trained on the first seed, and the one with the least error on the
-hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the masks
-and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's models
-know it of ETT and Beijing from the place in a window. Errors are in standardised units, on the
-hidden entries:
+A run is a set, a pattern of what is hidden, and fields of the recipe. Where several of one set and
+pattern follow each other, each is trained on the first seed, and the one with the least error on
+the hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the
+masks and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's
+models know it of ETT and Beijing from the place in a window. Errors are in standardised units, on
+the hidden entries:
 
 - `valid`, `at once`: the MAE of the medians of the marginals that one pass over all observed values
   gives, on the validation part and on the test part
@@ -173,7 +173,7 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
 
 def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
     """Of samples [n, windows, T, D]."""
-    samples, truth = drawn[:, part.asked].astype(float), part.values[part.asked]
+    samples, truth = drawn[:, part.hidden].astype(float), part.values[part.hidden]
     covered = scores.covered(samples, truth).mean(axis=1)
     return {
         "median": tsi_bench.error(np.median(drawn, axis=0), part),
@@ -188,7 +188,7 @@ def ask(
 ) -> np.ndarray:
     """What is answered of all windows, some at a time; the last of them are filled up."""
     values = with_calendar(part.values, part.moments, calendar)
-    missing = np.pad(part.asked, [(0, 0), (0, 0), (0, 2 * len(calendar))])
+    missing = np.pad(part.hidden, [(0, 0), (0, 0), (0, 2 * len(calendar))])
     answers = []
     for first in range(0, len(values), AT_ONCE):
         rows = np.minimum(np.arange(first, first + AT_ONCE), len(values) - 1)
