@@ -88,9 +88,19 @@ class Place(NamedTuple):
 
 def around_missing(net: Nets, sequence: Sequence, stop: int) -> Window:
     """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
-    first, last = sequence.gaps[0].start, sequence.gaps[-1].stop
-    missing = sequence.missing[None, first:stop]
-    return _cut(net, [sequence], np.array([Place(0, first, last, stop)]), missing)
+    return around_each(net, [sequence], [stop])
+
+
+def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequence[int]) -> Window:
+    """The same for several sequences, side by side."""
+    gaps = [sequence.gaps for sequence in sequences]
+    places = [
+        Place(row, some[0].start, some[-1].stop, stop)
+        for row, (some, stop) in enumerate(zip(gaps, stops, strict=True))
+    ]
+    width = max(place.end - place.start for place in places)
+    missing = [_pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
+    return _cut(net, sequences, np.array(places), np.stack(missing))
 
 
 def around_gaps(
@@ -102,9 +112,7 @@ def around_gaps(
     """
     _, starts, stops, ends = np.array(places).T
     inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
-    components = sequences[0].values.shape[1]
-    missing = np.broadcast_to(inside[:, :, None], (*inside.shape, components))
-    return _cut(net, sequences, np.array(places), missing)
+    return _cut(net, sequences, np.array(places), inside[:, :, None] & net.frame.fillable)
 
 
 def _cut(
