@@ -1,0 +1,89 @@
+"""`caesura serve`: the page and its API, on this machine."""
+
+import ipaddress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caesura.cli.models import load_model
+from caesura.cli.output import note
+from caesura.errors import CaesuraError
+from caesura.pretrained import NAMES, find_model
+
+if TYPE_CHECKING:
+    from caesura.filler import Filler
+
+PATIENCE = 10  # seconds that a stop waits for the requests that are being answered
+
+
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Where to listen; only this machine can reach the default."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", help="The port to listen at.")] = 8123,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="A model to offer: a file, by its name without the ending, or one that comes with "
+            "caesura; may be given several times.",
+            show_default="text and music",
+        ),
+    ] = None,
+) -> None:
+    """Open a page on this machine: erase, fill, look and listen.
+
+    The page needs nothing from elsewhere. `/docs` describes the API behind it, `/metrics` is for
+    Prometheus; `docs/server.md` says what the server promises.
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn
+    except ImportError:
+        raise CaesuraError("The server needs more packages: pip install 'caesura[web]'.") from None
+    from caesura.web import make_app
+    from caesura.web.security import LOOPBACK
+
+    fillers = load_offered(models or list(NAMES))
+    loopback = is_loopback(host)
+    app = make_app(fillers, hosts=LOOPBACK if loopback else ())
+    shown = f"[{host}]" if ":" in host else host
+    note(f"The page is at http://{shown}:{port}/ and its API at /docs there; Ctrl-C stops it.")
+    if not loopback:
+        names = " and ".join(f"'{name}'" for name in fillers)
+        note(
+            f"Whoever can reach {shown}:{port} may fill with {names}, without a password and "
+            "unencrypted: put a proxy before it that asks for one and speaks TLS."
+        )
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE,
+    )
+
+
+def load_offered(models: list[str]) -> dict[str, "Filler"]:
+    """The models by the names that clients call them."""
+    fillers: dict[str, Filler] = {}
+    for model in models:
+        name = model if model in NAMES else Path(model).stem
+        if name in fillers:
+            raise CaesuraError(f"Two of the models are called '{name}': rename one of the files.")
+        fillers[name] = load_model(find_model(model))
+    return fillers
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
