@@ -25,7 +25,7 @@ class Limits:
 
     waiting: int = 64  # requests, beyond which more are sent away
     together: int = 8  # fills of like texts that are done at once
-    seconds: float = 60.0  # until an answer, waiting included
+    seconds: float = 120.0  # until an answer, waiting included
     states: int = 1 << 16  # of the nets, held at once; those of the text model have 14 kB each
 
 

@@ -9,10 +9,10 @@ export function element(name, { text, label, ...properties } = {}, ...children) 
 }
 
 // A row that can be chosen: a sign, and how probable it is, as a number and as a bar.
-export function bar(sign, told, probability, { label, pressed, choose }) {
+export function bar(sign, told, probability, { pressed, choose }) {
   const button = element(
     "button",
-    { type: "button", label },
+    { type: "button" },
     element("span", { className: "sign", text: sign }),
     element("span", { text: told }),
   );
@@ -29,7 +29,7 @@ export function percent(p) {
   if (p <= 0) return "0";
   const digits = 10 ** Math.floor(Math.log10(1 / p));
   const rounded = Math.round(1 / p / digits) * digits;
-  return rounded < 1e7 ? `1 in ${rounded.toLocaleString("en")}` : `e^${Math.round(Math.log(p))}`;
+  return rounded < 1e7 ? `1 in ${rounded.toLocaleString("en")}` : "< 1 in 10 million";
 }
 
 const NAMES = { " ": "␣", "\n": "↵", "\t": "→" };

@@ -166,7 +166,7 @@ export function startMusic(models) {
     $("versions").replaceChildren(
       bar("As it was", "", 0, { pressed: page.shown === BEFORE, choose: choose(BEFORE) }),
       ...versions.map(({ logProb }, n) =>
-        bar(`Fill ${n + 1}`, `${logProb.toFixed(1)} nats`, Math.exp(logProb - best), {
+        bar(`Fill ${n + 1}`, `${nats(logProb)} nats`, Math.exp(logProb - best), {
           pressed: page.shown === n,
           choose: choose(n),
         }),
@@ -234,7 +234,13 @@ export function startMusic(models) {
     const [a, b] = [drag.from, drag.to];
     const steps = { first: Math.min(a.step, b.step), stop: Math.max(a.step, b.step) + 1 };
     if (tool() === "span") return { ...steps, ...ALL_KEYS };
-    return { ...steps, lowest: Math.min(a.key, b.key), highest: Math.max(a.key, b.key) };
+    const [lowest, highest] = [Math.min(a.key, b.key), Math.max(a.key, b.key)];
+    // What reaches the edge of what is drawn reaches the end of the keyboard.
+    return {
+      ...steps,
+      lowest: lowest === roll.lowest ? ALL_KEYS.lowest : lowest,
+      highest: highest === roll.highest ? ALL_KEYS.highest : highest,
+    };
   };
   $("roll").addEventListener("pointerdown", (event) => {
     if (!score || event.button !== 0 || tool() === "move") return;
@@ -385,6 +391,8 @@ export function startMusic(models) {
     },
   };
 }
+
+const nats = (number) => number.toFixed(1).replace("-", "−");
 
 const named = ([key, first, stop, velocity]) => ({ key, first, stop, velocity });
 

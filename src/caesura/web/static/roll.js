@@ -168,7 +168,7 @@ export class Roll {
     for (let key = this.lowest; key <= this.highest; key++) {
       const y = TOP + (this.highest - key) * ROW;
       if (BLACK.has(key % 12)) {
-        pen.fillStyle = colour.ink;
+        pen.fillStyle = colour.edge;
         pen.fillRect(GUTTER - 17, y + 1, 16, ROW - 2);
       } else if (key % 12 === 0) {
         pen.fillStyle = colour.soft;

@@ -9,6 +9,7 @@ const EXAMPLE =
   "The Battle of Hast[ings] was fought in 1066 between the Nor[mans] and the English.";
 const SAMPLES = { gsn: 4, sir: 4 }; // their scores are averages over many chains
 const MANY_SAMPLES = 16;
+const SHOWN = 8; // readings
 const $ = (id) => document.getElementById(id);
 
 export function startText(models) {
@@ -131,6 +132,7 @@ export function startText(models) {
     return [...found.values()].sort((a, b) => b.probability - a.probability);
   }
 
+  const placeAt = (index) => sheet.querySelector(`[role=button][data-i="${index}"]`);
   const visibleWord = (c) => (c === "\n" ? "↵" : c);
 
   function gaps() {
@@ -161,7 +163,8 @@ export function startText(models) {
         parts.at(-1).dataset.i = i;
         return;
       }
-      const button = element("button", { type: "button" });
+      // No <button>: lines would break inside a word, before and behind it.
+      const button = element("span", { role: "button" });
       button.dataset.i = i;
       button.tabIndex = -1;
       if (page.pinned[i] !== undefined) {
@@ -184,7 +187,7 @@ export function startText(models) {
       if ((page.pinned[i] ?? shown?.[i]) === "\n") parts.push("\n");
     });
     sheet.replaceChildren(...parts);
-    const entry = sheet.querySelector(`button[data-i="${place}"]`) ?? sheet.querySelector("button");
+    const entry = placeAt(place) ?? sheet.querySelector("[role=button]");
     if (entry) entry.tabIndex = 0; // one stop for Tab; the arrow keys go on from there
     if (focused) entry?.focus();
     $("text-legend").style.visibility = page.answer ? "" : "hidden";
@@ -198,21 +201,18 @@ export function startText(models) {
     $("place-hint").hidden = Boolean(likeliest);
     $("place-hint").textContent =
       place !== null && page.pinned[place] !== undefined
-        ? `You chose “${visible(page.pinned[place])}” here.`
+        ? `You chose “${spoken(page.pinned[place])}” here.`
         : "Point at a filled character to see what else could stand there.";
     $("place-list").replaceChildren(
       ...(likeliest ?? []).map(([symbol, p]) =>
-        bar(visible(symbol), percent(p), p, {
-          label: `${spoken(symbol)}, ${percent(p)}: choose it here`,
-          choose: () => pin(place, symbol),
-        }),
+        bar(spoken(symbol), percent(p), p, { choose: () => pin(place, symbol) }),
       ),
     );
   }
 
   function drawReadings() {
     $("readings-hint").hidden = Boolean(page.answer);
-    const rows = page.answer ? readings() : [];
+    const rows = page.answer ? readings().slice(0, SHOWN) : [];
     $("readings").replaceChildren(
       ...rows.map(({ text, words, probability, error }) =>
         bar(words, error === 0 ? percent(probability) : `≈ ${percent(probability)}`, Math.min(probability, 1), {
@@ -229,7 +229,7 @@ export function startText(models) {
 
   function look(index) {
     place = index;
-    for (const button of sheet.querySelectorAll("button")) {
+    for (const button of sheet.querySelectorAll("[role=button]")) {
       const here = Number(button.dataset.i) === index;
       button.classList.toggle("selected", here);
       button.tabIndex = here ? 0 : -1;
@@ -238,7 +238,7 @@ export function startText(models) {
   }
 
   function focusPlace() {
-    sheet.querySelector(`button[data-i="${place}"]`)?.focus();
+    placeAt(place)?.focus();
   }
 
   // Dragging over characters.
@@ -259,7 +259,7 @@ export function startText(models) {
     const index = indexAt(event);
     if (index === null || event.button !== 0) return;
     drag = { from: index, to: index };
-    if (event.target.tagName !== "BUTTON") event.preventDefault();
+    if (!page.missing[index]) event.preventDefault();
   });
   sheet.addEventListener("pointermove", (event) => {
     if (!drag) {
