@@ -246,6 +246,10 @@ def test_a_server_on_this_machine_answers_to_no_other_name(fillers):
         assert answer.status_code == status
 
 
+def test_the_example_is_the_tune_of_the_demo(client):
+    assert client.get("/static/greensleeves.mid").content == greensleeves().to_bytes()
+
+
 def test_nothing_outside_the_page_is_served(client):
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"):
         assert client.get(path).status_code == 404

@@ -92,10 +92,15 @@ def look(page, name: str) -> None:
     overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(overhang) <= 0
     if AXE.exists():
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run().then((told) => told.violations)")
-        serious = [f for f in found if f["impact"] in ("serious", "critical")]
-        assert not serious, [(f["id"], [n["html"] for n in f["nodes"]]) for f in serious]
+        faults = serious_faults(page)
+        assert not faults, [(f["id"], [n["html"] for n in f["nodes"]]) for f in faults]
+
+
+def serious_faults(page) -> list[dict]:
+    """What axe-core finds that would keep somebody from using the page."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then((told) => told.violations)")
+    return [fault for fault in found if fault["impact"] in ("serious", "critical")]
 
 
 def filled(page, view: str) -> None:
@@ -270,6 +275,15 @@ def test_a_song_of_ones_own_is_opened_or_refused(page, tmp_path):
         content,
     )
     page.wait_for_selector("#song-name:has-text('dropped.mid')")
+
+
+@pytest.mark.skipif(
+    not AXE.exists(), reason="no faults of access are looked for: `npm install --no-save axe-core`"
+)
+def test_a_fault_of_access_would_be_found(browser):
+    with contextlib.closing(browser.new_page()) as page:
+        page.set_content("<html lang='en'><title>x</title><main><button></button></main>")
+        assert [fault["id"] for fault in serious_faults(page)] == ["button-name"]
 
 
 def test_the_description_of_the_api(page):

@@ -1,6 +1,7 @@
 """`caesura serve`: the page and its API, on this machine."""
 
 import ipaddress
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,9 @@ def serve(
             metavar="ADDRESS", help="Where to listen; only this machine can reach the default."
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="The port to listen at.")] = 8123,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="The port; 0 is any that is free.")
+    ] = 8123,
     models: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,22 +55,29 @@ def serve(
     fillers = load_offered(models or list(NAMES))
     loopback = is_loopback(host)
     app = make_app(fillers, hosts=LOOPBACK if loopback else ())
-    shown = f"[{host}]" if ":" in host else host
-    note(f"The page is at http://{shown}:{port}/ and its API at /docs there; Ctrl-C stops it.")
-    if not loopback:
-        names = " and ".join(f"'{name}'" for name in fillers)
-        note(
-            f"Whoever can reach {shown}:{port} may fill with {names}, without a password and "
-            "unencrypted: put a proxy before it that asks for one and speaks TLS."
+    with listen(host, port) as listening:
+        place = f"{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+        note(f"The page is at http://{place}/ and its API at http://{place}/docs; Ctrl-C ends it.")
+        if not loopback:
+            names = " and ".join(f"'{name}'" for name in fillers)
+            note(
+                f"Whoever can reach {place} may fill with {names}, without a password and "
+                "unencrypted: put a proxy before it that asks for one and speaks TLS."
+            )
+        config = uvicorn.Config(
+            app, log_level="warning", server_header=False, timeout_graceful_shutdown=PATIENCE
         )
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
-    )
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket there; the system chooses the port where 0 is given."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CaesuraError(f"Cannot listen at {host}, port {port}: {reason.lower()}.") from None
 
 
 def load_offered(models: list[str]) -> dict[str, "Filler"]:

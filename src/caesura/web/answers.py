@@ -58,22 +58,20 @@ def read_question(fillers: Fillers, asked: TextQuestion | MusicQuestion, limits:
     filler = lookup(fillers, asked.model, "model")
     samples = asked.samples if isinstance(asked, TextFill | MusicFill) else 1
     strategy = filler.method(asked.strategy).strategy
-    if isinstance(asked, TextQuestion):
-        data, missing = _read_text(filler, asked)
-    else:
-        data, missing = _read_music(filler, asked)
-    check_work(strategy, missing.any(axis=1), samples, limits)
+    read = _read_text if isinstance(asked, TextQuestion) else _read_music
+    data, missing = read(filler, asked)
+    check_work(strategy, np.any(missing, axis=1), samples, limits)
     return Task(filler, data, missing, strategy, asked.seed, samples)
 
 
-def _read_text(filler: Filler, asked: TextQuestion) -> tuple[str, Bool[np.ndarray, "T 1"]]:
+def _read_text(filler: Filler, asked: Any) -> tuple[str, Bool[np.ndarray, "T 1"]]:
     if not isinstance(filler.kind, Text):
         raise CaesuraError(f"The model '{asked.model}' is not for text.")
     sequence = filler.kind.read(asked.sequence)
     return asked.sequence, sequence.missing | _mask(asked.missing, len(sequence))[:, None]
 
 
-def _read_music(filler: Filler, asked: MusicQuestion) -> tuple[Song, Bool[np.ndarray, "T 88"]]:
+def _read_music(filler: Filler, asked: Any) -> tuple[Song, Bool[np.ndarray, "T 88"]]:
     kind, song = _song(filler, asked.model, asked.sequence)
     steps = len(kind.read(song))
     missing, pinned = (_boxes(boxes, steps) for boxes in (asked.missing, asked.pinned))
