@@ -4,6 +4,7 @@ import base64
 import json
 import threading
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -91,7 +92,9 @@ def test_the_last_of_a_chain_is_what_gsn_fills_with(client, fillers):
     assert told.headers["content-type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in told.text.splitlines()]
     assert [line["steps"] for line in lines] == [5, 10, 20, 50, 100]
-    fill = fillers["words"].fill(TEXT["sequence"], samples=2, seed=3, strategy=GSN(chains=25))
+    fill = fillers["words"].fill(
+        TEXT["sequence"], samples=2, seed=3, strategy=GSN(jnp.asarray(100), 25)
+    )
     assert lines[-1]["fill"]["samples"] == fill.samples
     assert np.allclose(lines[-1]["fill"]["log_probs"], fill.log_probs, atol=1e-5)
 
@@ -281,10 +284,10 @@ def held(monkeypatch):
     let.set()
 
 
-def in_background(client, body) -> tuple[threading.Thread, list]:
+def in_background(client, body, route="log_prob") -> tuple[threading.Thread, list]:
     answers = []
     thread = threading.Thread(
-        target=lambda: answers.append(client.post("/api/log_prob", json=body))
+        target=lambda: answers.append(client.post(f"/api/{route}", json=body))
     )
     thread.start()
     return thread, answers
@@ -332,3 +335,44 @@ def test_the_description_names_every_route(client):
     for path, methods in paths.items():
         for method in methods.values():
             assert method["description"], path
+
+
+def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
+    """And have the answers that they would have had alone."""
+    begun, let, _ = held
+    together = []
+    whole = answers_module.fill_all
+
+    def fill_all(tasks, size):
+        together.append(len(tasks))
+        return whole(tasks, size)
+
+    monkeypatch.setattr(answers_module, "fill_all", fill_all)
+    alike = [
+        TEXT | {"sequence": text, "seed": seed}
+        for seed, text in enumerate(
+            ["the qu__k fox", "a la__ dog s ps", "____s over it", "jumps over th_"]
+        )
+    ]
+    others = [{"samples": 3}, {"strategy": "oneway"}, {"sequence": "complete"}]
+    asked = alike + [TEXT | other for other in others]
+    with TestClient(make_app(fillers), raise_server_exceptions=False) as client:
+        in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        waiting = []
+        for number, question in enumerate(asked, 1):
+            waiting.append(in_background(client, question, "fill"))
+            while client.get("/healthz").json()["waiting"] < number:
+                pass
+        let.set()
+        for thread, _ in waiting:
+            thread.join(60)
+    assert sorted(together) == [1, 1, 1, 4]
+    for question, (_, told) in zip(asked, waiting, strict=True):
+        told = told[0].json()
+        options = {name: question[name] for name in ("samples", "strategy") if name in question}
+        options = {"samples": 8, "seed": question.get("seed", 0)} | options
+        fill = fillers["words"].fill(question["sequence"], **options)
+        assert told["samples"] == fill.samples
+        assert np.allclose(told["log_probs"], fill.log_probs, atol=1e-4)
+        assert np.allclose(told["confidence"], fill.confidence, atol=1e-5)

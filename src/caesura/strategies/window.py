@@ -88,9 +88,18 @@ class Place(NamedTuple):
 
 def around_missing(net: Nets, sequence: Sequence, stop: int) -> Window:
     """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
-    first, last = sequence.gaps[0].start, sequence.gaps[-1].stop
-    missing = sequence.missing[None, first:stop]
-    return _cut(net, [sequence], np.array([Place(0, first, last, stop)]), missing)
+    return around_each(net, [sequence], [stop])
+
+
+def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequence[int]) -> Window:
+    """Such a window of every sequence."""
+    places = [
+        Place(number, sequence.gaps[0].start, sequence.gaps[-1].stop, stop)
+        for number, (sequence, stop) in enumerate(zip(sequences, stops, strict=True))
+    ]
+    width = max(place.end - place.start for place in places)
+    cut = (s.missing[p.start : p.end] for s, p in zip(sequences, places, strict=True))
+    return _cut(net, sequences, np.array(places), np.stack([_pad(rows, width) for rows in cut]))
 
 
 def around_gaps(

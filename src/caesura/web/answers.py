@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +12,14 @@ from jaxtyping import Bool
 
 from caesura.errors import CaesuraError, lookup
 from caesura.fill import Fill
-from caesura.filler import Filler
+from caesura.filler import Filler, Gapped
 from caesura.kinds import Music, Song, Text
 from caesura.kinds.midi import TEMPO
 from caesura.kinds.notes import Grid, find_lanes
 from caesura.kinds.roll import KEYS, LOWEST_KEY
-from caesura.strategies import Strategy
-from caesura.web.limits import STEPS, Limits, check_work
+from caesura.strategies import NADE, Strategy
+from caesura.strategies.window import bucket
+from caesura.web.limits import STEPS, Limits, check_work, count_states, measure_work
 from caesura.web.schemas import (
     Box,
     LogProbAnswer,
@@ -121,7 +122,7 @@ def _check(span: Span, length: int) -> None:
 
 def fill(task: Task) -> TextFilled | MusicFilled:
     """The task's sequence, completed."""
-    return tell_fill(
+    return _tell_fill(
         task,
         task.filler.fill(
             task.data,
@@ -133,7 +134,34 @@ def fill(task: Task) -> TextFilled | MusicFilled:
     )
 
 
-def tell_fill(task: Task, fill: Fill) -> TextFilled | MusicFilled:
+def fill_all(tasks: Sequence[Task], size: int) -> list[TextFilled | MusicFilled]:
+    """As `fill` does, but for several tasks that are alike: in one pass, as if of `size` tasks.
+
+    One size means one compiled program; what there is too much of is thrown away.
+    """
+    if len(tasks) == 1:
+        return [fill(tasks[0])]
+    asked = [Gapped(task.data, task.missing, task.seed) for task in tasks]
+    first = tasks[0]
+    padded = asked + asked[:1] * (size - len(asked))
+    fills = first.filler.fill_together(padded, samples=first.samples)
+    return [_tell_fill(*both) for both in zip(tasks, fills, strict=False)]
+
+
+def likeness(task: Task, limits: Limits) -> Hashable:
+    """What tasks must share to be done together, or None for one that is done alone.
+
+    They meet the same compiled programs then, whose sizes are those of buckets.
+    """
+    work = measure_work(task.strategy, np.any(task.missing, axis=1))
+    exact = isinstance(task.strategy, NADE) and work.longest_gap <= task.strategy.exact_up_to
+    states = limits.together * count_states(task.strategy, work, task.samples)
+    if not (exact and work.width and states <= limits.states):
+        return None
+    return id(task.filler), task.samples, bucket(len(task.missing)), work.width
+
+
+def _tell_fill(task: Task, fill: Fill) -> TextFilled | MusicFilled:
     """A fill as the answer to a request."""
     told = json.loads(fill.to_json())
     told["log_probs"] = [_finite(log_prob) for log_prob in told["log_probs"]]

@@ -104,7 +104,10 @@ def make_app(
     @app.post("/api/fill", responses=PROBLEMS)
     async def fill(asked: AnyFill, request: Request) -> AnyFilled:
         """Complete a sequence, as `caesura fill` does."""
-        return await ask(asked, request, answers.fill)
+        task = await run_in_threadpool(answers.read_question, fillers, asked, limits)
+        work = partial(answers.fill_all, size=limits.together)
+        like = answers.likeness(task, limits)
+        return await unless_gone(request, line.run(work, task, like))
 
     @app.post(
         "/api/fill/chain",

@@ -4,12 +4,15 @@ A program that runs on the model cannot be interrupted, so that its size has to 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
+from caesura.kinds.roll import runs
 from caesura.strategies import GSN, NADE, SIR, Strategy
+from caesura.strategies.base import LANES
 
 CHARACTERS = 10_000  # of a text
 SPANS = 2_000  # that name what is missing, or pinned
@@ -29,31 +32,41 @@ class Limits:
     states: int = 1 << 16  # of the nets, held at once; those of the text model have 14 kB each
 
 
+class Work(NamedTuple):
+    """What a strategy has to go through."""
+
+    width: int  # of the window, as it is padded; 0 where nothing is missing
+    longest_gap: int
+
+
+def measure_work(strategy: Strategy, missing_steps: Bool[np.ndarray, " T"]) -> Work:
+    """The window that the strategy would take, and the longest gap in it."""
+    gaps = runs(missing_steps)
+    if not gaps:
+        return Work(0, 0)
+    window = strategy.stop(gaps[-1][1], len(missing_steps)) - gaps[0][0]
+    return Work(max(8, 1 << (window - 1).bit_length()), max(stop - start for start, stop in gaps))
+
+
 def check_work(
     strategy: Strategy, missing_steps: Bool[np.ndarray, " T"], samples: int, limits: Limits
 ) -> None:
     """One sentence if the fill would need more memory and time than a request may have."""
-    places = np.flatnonzero(missing_steps)
-    if not places.size:
-        return
-    stop = strategy.stop(int(places[-1]) + 1, len(missing_steps))
-    longest = max(len(run) for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1))
-    if count_states(strategy, stop - int(places[0]), longest, samples) > limits.states:
+    if count_states(strategy, measure_work(strategy, missing_steps), samples) > limits.states:
         raise CaesuraError(
             f"That is too much for one request by '{type(strategy).__name__.lower()}': ask for "
             "fewer samples, for shorter gaps, or for gaps that lie closer together."
         )
 
 
-def count_states(strategy: Strategy, window: int, longest_gap: int, samples: int) -> int:
+def count_states(strategy: Strategy, work: Work, samples: int) -> int:
     """How many steps the lanes of a strategy hold at once, in its most expensive verb."""
-    width = max(8, 1 << (window - 1).bit_length())  # as windows are padded
     if isinstance(strategy, NADE):
-        if longest_gap <= strategy.exact_up_to:
-            return samples * max(width, 1 << longest_gap)  # a state for each set of filled steps
-        return samples * width * strategy.orders
+        if work.longest_gap <= strategy.exact_up_to:
+            return samples * max(work.width, 1 << work.longest_gap)  # one for each set of steps
+        return samples * work.width * strategy.orders
     if isinstance(strategy, GSN):
-        return samples * width * strategy.chains
+        return samples * work.width * strategy.chains
     if isinstance(strategy, SIR):
-        return width * max(samples * strategy.replicas, 128)  # LANES of them propose at once
-    return samples * width
+        return work.width * max(samples * strategy.replicas, LANES)  # so many propose at once
+    return samples * work.width
