@@ -1,5 +1,6 @@
 """The server over HTTP: the library's own answers, and one sentence for everything else."""
 
+import asyncio
 import base64
 import json
 import threading
@@ -7,13 +8,16 @@ import threading
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fastapi import Request
 from fastapi.testclient import TestClient
 
 from caesura.kinds import Song
 from caesura.strategies import GSN
 from caesura.web import Limits, make_app
 from caesura.web import answers as answers_module
+from caesura.web.app import GoneError, unless_gone
 from caesura.web.limits import BODY_BYTES, CHARACTERS
+from caesura.web.queue import Line
 from caesura.web.security import LOOPBACK
 from demo.tune import song as greensleeves
 from small_fillers import music_filler, text_filler
@@ -376,3 +380,33 @@ def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
         assert told["samples"] == fill.samples
         assert np.allclose(told["log_probs"], fill.log_probs, atol=1e-4)
         assert np.allclose(told["confidence"], fill.confidence, atol=1e-5)
+
+
+def test_what_a_client_does_not_wait_for_is_never_begun():
+    worked, let = [], threading.Event()
+
+    def work(items):
+        worked.extend(items)
+        assert let.wait(30)
+        return items
+
+    async def leave():
+        return {"type": "http.disconnect"}
+
+    async def first_waits_second_leaves():
+        line = Line(waiting=8, together=8, seconds=30.0)
+        first = asyncio.create_task(line.run(work, "first"))
+        while not worked:
+            await asyncio.sleep(0.01)
+        with pytest.raises(GoneError):
+            await unless_gone(Request({"type": "http"}, leave), line.run(work, "second"))
+        async with asyncio.timeout(10):
+            while line.waiting:
+                await asyncio.sleep(0.01)
+        let.set()
+        assert await first == "first"
+        assert await line.run(work, "third") == "third"
+        line.close()
+
+    asyncio.run(first_waits_second_leaves())
+    assert worked == ["first", "third"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, PRNGKeyArray, Shaped
+from jaxtyping import Bool, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
@@ -20,7 +20,7 @@ from caesura.nets.rnn import Net
 from caesura.pretrained import find_model
 from caesura.sequence import UNKNOWN, Sequence
 from caesura.strategies import NADE, STRATEGIES, Strategy, Window, around_each
-from caesura.strategies.base import NetName
+from caesura.strategies.base import Estimate, NetName
 
 Missing = Any  # a slice, a list of steps, or a mask over steps or values
 
@@ -99,8 +99,8 @@ class Filler:
             scores = method.strategy.log_prob(key_score, method.net, window, drawn)
             marginals = side.result()
         asked = Gapped(data, missing, seed)
-        score = (scores.log_prob[0], scores.standard_error[0])
-        return self._tell(method, asked, sequence, drawn[0], score, marginals)
+        values = np.asarray(drawn)[0]
+        return self._tell(method, asked, sequence, values, _row(scores, 0), marginals)
 
     def fill_together(self, asked: abc.Sequence[Gapped], *, samples: int = 1) -> list[Fill]:
         """What `fill` answers to each of them by `nade`, in one pass of the net over all.
@@ -118,17 +118,12 @@ class Filler:
         drawn = method.strategy.draw(keys, method.net, window, samples)
         scores = method.strategy.log_prob(keys[0], method.net, window, drawn)
         marginals = method.strategy.marginals(keys[0], method.net, window).values
-        return [
-            self._tell(method, *each)
-            for each in zip(
-                asked,
-                sequences,
-                drawn,
-                zip(*scores, strict=True),
-                map(self._at_places, sequences, zip(*marginals, strict=True)),
-                strict=True,
-            )
-        ]
+        fills = []
+        for row, (one, sequence) in enumerate(zip(asked, sequences, strict=True)):
+            at_places = self._at_places(sequence, _row(marginals, row))
+            values, score = np.asarray(drawn)[row], _row(scores, row)
+            fills.append(self._tell(method, one, sequence, values, score, at_places))
+        return fills
 
     def log_prob(
         self,
@@ -208,26 +203,26 @@ class Filler:
         self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
     ) -> Marginals:
         values, _ = method.strategy.marginals(key, method.net, window)
-        return self._at_places(sequence, (values.log_prob[0], values.standard_error[0]))
+        return self._at_places(sequence, _row(values, 0))
 
-    def _at_places(self, sequence: Sequence, values: tuple[Array, Array]) -> Marginals:
+    def _at_places(self, sequence: Sequence, values: list[np.ndarray]) -> Marginals:
         """What is known of every step of a window, at the missing places alone."""
         places = np.argwhere(sequence.missing)
         rows = (places[:, 0] - sequence.gaps[0].start, places[:, 1])
-        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
+        return Marginals(places, self.kind.symbols(), *(a[rows] for a in values))
 
     def _tell(
         self,
         method: Method,
         asked: Gapped,
         sequence: Sequence,
-        drawn: Shaped[Array, "S W D"],
-        scores: tuple[Array, Array],
+        drawn: Shaped[np.ndarray, "S W D"],
+        scores: list[np.ndarray],
         marginals: Marginals,
     ) -> Fill:
         """All that was found out, as a user wants to know it."""
-        log_probs, errors = map(np.asarray, scores)
-        values = _complete(sequence, np.asarray(drawn))
+        log_probs, errors = scores
+        values = _complete(sequence, drawn)
         completed = [self.kind.write(asked.data, sequence.missing, v) for v in values]
         best = int(np.argmax(log_probs))
         chosen = values[best][sequence.missing]
@@ -254,6 +249,11 @@ class Filler:
 def load(model: str | os.PathLike[str]) -> Filler:
     """A model that comes with the library, by its name ('text' or 'music'), or one from a file."""
     return Filler(**read_model(find_model(model))._asdict())
+
+
+def _row(estimate: Estimate, row: int) -> list[np.ndarray]:
+    """Both parts of an estimate, of one window."""
+    return [np.asarray(part)[row] for part in estimate]
 
 
 def _complete(
