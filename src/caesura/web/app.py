@@ -57,6 +57,13 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
+# The same where the answer comes in lines, which would be taken for the type of refusals, too.
+AS_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+PROBLEMS_OF_LINES: dict[int | str, dict[str, Any]] = {
+    status: {"content": AS_JSON, "description": told["description"]}
+    for status, told in PROBLEMS.items()
+}
+
 
 class Lines(StreamingResponse):
     """JSON documents, each in a line of its own, as they come."""
@@ -111,7 +118,7 @@ def make_app(
 
     @app.post(
         "/api/fill/chain",
-        responses=PROBLEMS | {200: {"model": ChainStep}},
+        responses=PROBLEMS_OF_LINES | {200: {"model": ChainStep}},
         response_class=Lines,
     )
     async def chain(asked: AnyFill, request: Request) -> Lines:
