@@ -12,6 +12,14 @@ jax.config.update("jax_enable_compilation_cache", False)
 pytest.register_assert_rewrite("command_line", "model_files", "sentences")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget_programs():
+    """Linux lets a process map 65 530 pieces of memory, and every compiled program is some of them:
+    more than a thousand tests in one process end in a crash unless each file cleans up."""
+    yield
+    jax.clear_caches()
+
+
 def pytest_terminal_summary(terminalreporter):
     """Print what tests measured; a test that runs in another process cannot print it itself."""
     reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])

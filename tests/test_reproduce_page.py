@@ -88,7 +88,8 @@ def test_what_was_shortened_is_said(made):
     section = page[page.index("## What was shortened") : page.index("## How it was made")]
     assert "`paper-nade` on Wikipedia: 4 updates, where the recipe has 100000" in section
     assert "Bayesian MCMC, Wikipedia, modern recipes: 5 gaps, where the paper takes 1000" in section
-    assert "GSN, Wikipedia" not in section  # all gaps were taken
+    assert "Table 1, NADE, Wikipedia" not in section  # all gaps were taken
+    assert "Table 1, GSN, Wikipedia, modern recipes: 4 chains, where the paper has 100" in section
 
 
 def test_an_excerpt_shows_its_text_as_it_is(made):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 FORMATS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 # Told apart in print and by the colour-blind (Okabe and Ito), and each by its marker as well.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
-MARKERS = "os^Dv"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+MARKERS = "os^DPv"
 LINE = 64  # characters in a line of text
 MOST_LINES = 40
 NAMED = {"\n": "↵", "\t": "→"}

@@ -1,5 +1,6 @@
 """The page of results, and its pictures: made from the table of results and nothing else."""
 
+import re
 from collections.abc import Collection
 from datetime import timedelta
 from importlib import resources
@@ -137,11 +138,18 @@ def _shortened(results: list[Result]) -> str:
         for source in row.recipes:
             for name in paper.DATASETS:
                 r = find(results, "table1", row, source, name)
+                if r is None:
+                    continue
+                place = f"Table 1, {row.title}, {paper.DATASETS[name]}, {paper.SOURCES[source]}"
                 wanted = paper.gaps(name, row.strategy)
-                if r and "limit=" in r.settings and (wanted is None or (r.gaps or 0) < wanted):
+                if "limit=" in r.settings and (wanted is None or (r.gaps or 0) < wanted):
                     lines.append(
-                        f"- Table 1, {row.title}, {paper.DATASETS[name]}, {paper.SOURCES[source]}: "
-                        f"{r.gaps} gaps, where the paper takes {wanted or 'all'}"
+                        f"- {place}: {r.gaps} gaps, where the paper takes {wanted or 'all'}"
+                    )
+                chains = re.search(r"chains=(\d+)", r.settings)
+                if chains and int(chains[1]) < paper.CHAINS:
+                    lines.append(
+                        f"- {place}: {chains[1]} chains, where the paper has {paper.CHAINS}"
                     )
     return "\n".join(lines) or "Nothing."
 

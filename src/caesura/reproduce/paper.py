@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 ITEMS = ("table1", "table2", "table3", "figure2", "figure3")
+CHAINS = 100  # of a gap, over which the probability is averaged
 
 # Its data sets in the order of its columns, under its names for them.
 DATASETS = {
