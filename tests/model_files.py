@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from caesura.filler import Filler
-from caesura.kinds import KINDS, Text
+from caesura.kinds import KINDS, Series, Text
 from caesura.modelfile.container import DTYPES
 from caesura.modelfile.weights import digest
 from caesura.nets.architecture import Architecture
@@ -32,6 +32,7 @@ class Switches(Text):
 
 KIND_OF_HEAD = {"softmax": Text(ALPHABET), "bernoulli": Switches("abc", steps_per_beat=2)}
 KIND_OF_HEAD["orderless"] = KIND_OF_HEAD["bernoulli"]
+KIND_OF_HEAD["mixture"] = Series.learn([np.arange(12.0).reshape(4, 3) ** 2], least_observed=1)
 
 
 def quick_and_one_more_kind(monkeypatch):

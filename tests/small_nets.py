@@ -3,17 +3,19 @@
 import jax
 import numpy as np
 
-from caesura.nets.frames import Binary, Categorical, Frame
+from caesura.nets.frames import Binary, Categorical, Continuous, Frame
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
 
 FRAME_OF_HEAD: dict[str, Frame] = {"softmax": Categorical(4), "bernoulli": Binary(3)}
-FRAME_OF_HEAD |= {"orderless": Binary(3)}
-HEAD_HIDDEN = {"orderless": 5}  # the others can do without
+FRAME_OF_HEAD |= {"orderless": Binary(3), "mixture": Continuous(3)}
+HEAD_HIDDEN = {"orderless": 5, "mixture": 5}  # the others can do without
 
 
 def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:
     draw = np.random.default_rng(seed)
+    if isinstance(frame, Continuous):
+        return draw.normal(size=(length, frame.components)).astype(np.float32)
     return draw.integers(0, frame.cardinality, (length, frame.components)).astype(np.int32)
 
 

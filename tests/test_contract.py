@@ -9,6 +9,7 @@ import pytest
 
 from caesura.errors import CaesuraError
 from caesura.nets.cells import CELLS
+from caesura.nets.frames import Continuous
 from caesura.nets.heads import HEADS
 from caesura.nets.pair import Nets
 from caesura.sequence import Sequence
@@ -88,8 +89,11 @@ def test_draws_keep_what_is_observed_and_stay_in_range(solved):
     given = np.broadcast_to(np.asarray(solved.window.values)[:, None], drawn.shape)
     where = np.broadcast_to(observed[:, None], drawn.shape)
     assert np.array_equal(drawn[where], given[where])
-    assert drawn.min() >= 0
-    assert drawn.max() < solved.net.frame.cardinality
+    if isinstance(solved.net.frame, Continuous):
+        assert np.isfinite(drawn).all()
+    else:
+        assert drawn.min() >= 0
+        assert drawn.max() < solved.net.frame.cardinality
 
 
 def test_the_same_key_gives_the_same_fill(solved):
@@ -108,7 +112,9 @@ def test_log_probs_are_finite_and_say_how_sure_they_are(solved):
     score = solved.strategy.log_prob(jax.random.key(0), solved.net, solved.window, fills)
     log_probs, errors = (np.asarray(a) for a in score)
     assert log_probs.shape == errors.shape == (len(GAPS), 4)
-    assert np.all(np.isfinite(log_probs) & (log_probs < 0))
+    assert np.all(np.isfinite(log_probs))
+    # What is no probability but a density may well be above one.
+    assert np.all(log_probs < 0) or isinstance(solved.net.frame, Continuous)
     assert np.all(errors == 0) if solved.case.strategy in EXACT else np.all(errors > 0)
 
 
@@ -116,10 +122,10 @@ def test_marginals_are_distributions(solved):
     marginals = solved.strategy.marginals(jax.random.key(0), solved.net, solved.window)
     missing = np.asarray(solved.window.missing)
     total = np.exp(np.asarray(marginals.values.log_prob)).sum(axis=-1)
-    np.testing.assert_allclose(total[missing], 1, atol=1e-5)
+    np.testing.assert_allclose(total[missing], 1, atol=2e-5)
     steps = np.asarray(marginals.steps.log_prob)[missing.any(axis=-1)]
     assert np.all(np.isfinite(steps))
-    assert np.all(steps < 0)
+    assert np.all(steps < 0) or isinstance(solved.net.frame, Continuous)
     if solved.net.frame.components == 1:  # then the step's value is the component's
         values = np.asarray(solved.window.values)
         of_given = np.take_along_axis(np.asarray(marginals.values.log_prob)[:, :, 0], values, 2)

@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from caesura.bins import quantile, share_below
+from caesura.scores import COVERAGES
+
 BINS = 10  # of equal width, from 0 to 1
 TOP = 5
 
@@ -133,6 +136,45 @@ class KeyTally(Tally):
         return self.stated.sum(axis=1) / self.gaps
 
 
+@dataclass(frozen=True, eq=False)
+class NumberTally(Tally):
+    """Of real numbers; the statements are that one lies in a tenth of its distribution.
+
+    There are ten for each number, so that their reliability is the histogram of the PIT.
+    """
+
+    columns: ClassVar[dict[str, str]] = {
+        "coverage_50": "in 50 %",
+        "coverage_80": "in 80 %",
+        "coverage_95": "in 95 %",
+        "median_error": "|median − truth|",
+        "calibration_error_by_position": "calibration error",
+    }
+
+    inside: Int[np.ndarray, "3 g"]  # how many numbers lie in the central intervals
+    error: Float[np.ndarray, " g"]  # the sum of |median − truth|, in standardised units
+
+    @property
+    def coverage_50(self) -> Float[np.ndarray, " g"]:
+        """The share of the numbers that lie in the central interval of 50 %."""
+        return _rate(self.inside[0], self.true.sum(axis=1))
+
+    @property
+    def coverage_80(self) -> Float[np.ndarray, " g"]:
+        """The same, of 80 %."""
+        return _rate(self.inside[1], self.true.sum(axis=1))
+
+    @property
+    def coverage_95(self) -> Float[np.ndarray, " g"]:
+        """The same, of 95 %."""
+        return _rate(self.inside[2], self.true.sum(axis=1))
+
+    @property
+    def median_error(self) -> Float[np.ndarray, " g"]:
+        """How far the median is from the truth, on average."""
+        return _rate(self.error, self.true.sum(axis=1))
+
+
 def tally_symbols(
     log_probs: Float[np.ndarray, "n g 1 K"], truth: Int[np.ndarray, "n g 1"]
 ) -> SymbolTally:
@@ -159,6 +201,25 @@ def tally_keys(
         chosen=chosen.sum(axis=(0, 2)),
         right=(chosen & sounds).sum(axis=(0, 2)),
         frames=(chosen == sounds).all(axis=2).sum(axis=0),
+    )
+
+
+def tally_numbers(
+    log_probs: Float[np.ndarray, "n g D K"], truth: Float[np.ndarray, "n g D"]
+) -> NumberTally:
+    """What marginals say of numbers, against what they are."""
+    below = share_below(log_probs, truth)
+    tenth = np.minimum((below * BINS).astype(int), BINS - 1)
+    true = (tenth[..., None] == np.arange(BINS)).sum(axis=(0, 2))
+    each = np.repeat(true.sum(axis=1, keepdims=True), BINS, axis=1)
+    off_centre = 2 * np.abs(below - 0.5)
+    return NumberTally(
+        len(truth),
+        statements=each,
+        stated=each / BINS,
+        true=true,
+        inside=np.stack([(off_centre <= share).sum(axis=(0, 2)) for share in COVERAGES]),
+        error=np.abs(quantile(log_probs, 0.5) - truth).sum(axis=(0, 2)),
     )
 
 

@@ -12,6 +12,10 @@ class CaesuraError(ValueError):
     """A mistake in what the user gave; its text is one sentence that says what to change."""
 
 
+class CaesuraWarning(UserWarning):
+    """Something in what the user gave that is let pass, in one sentence."""
+
+
 def lookup(registry: Mapping[str, T], name: Any, what: str) -> T:
     """The entry called `name`, or one sentence that suggests the nearest known name."""
     if isinstance(name, str) and name in registry:

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
-from caesura.calibration import Tally, tally_keys, tally_symbols
+from caesura.calibration import Tally, tally_keys, tally_numbers, tally_symbols
 from caesura.errors import CaesuraError, whole_number
-from caesura.nets.frames import Categorical
+from caesura.nets.frames import Binary, Categorical, Continuous
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
-from caesura.sequence import UNKNOWN, Sequence
+from caesura.sequence import Sequence
 from caesura.strategies import SIR, Place, Strategy, Window, around_gaps
 from caesura.strategies.window import bucket
 
@@ -44,6 +44,9 @@ def room() -> Room:
         return Room(gaps=64, state_bytes=2**29)
     memory = jax.local_devices()[0].memory_stats()["bytes_limit"]
     return Room(gaps=SIZES[-1], state_bytes=memory // 4)
+
+
+TALLIES = {Categorical: tally_symbols, Binary: tally_keys, Continuous: tally_numbers}
 
 
 class GapScores(NamedTuple):
@@ -133,12 +136,14 @@ def score_positions(
 
     def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
         values, steps = strategy.marginals(key, net, windows)
-        return tuple(a[:, :gap] for a in (steps.log_prob, values.log_prob, windows.values))
+        fillable = net.frame.fillable
+        some = (values.log_prob[:, :, fillable], windows.values[:, :, fillable])
+        return tuple(a[:, :gap] for a in (steps.log_prob, *some))
 
     answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
     steps, values, truth = answers.of_gaps
-    tally = tally_symbols if isinstance(net.frame, Categorical) else tally_keys
-    return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally(values, truth))
+    tally = TALLIES[type(net.frame)](values, truth)
+    return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally)
 
 
 def effective_samples(
@@ -165,13 +170,14 @@ def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> Ste
     for group in _groups(net, complete):
         some = [complete[i] for i in group]
         length, rows = bucket(max(map(len, some))), bucket(len(some))
-        values = np.zeros((rows, length, some[0].values.shape[1]), np.int32)
+        values = np.zeros((rows, length, some[0].values.shape[1]), some[0].values.dtype)
         valid = np.zeros((rows, length), bool)
         for row, sequence in enumerate(some):
             values[row, : len(sequence)] = sequence.values
             valid[row, : len(sequence)] = True
         log_probs = np.asarray(_step_log_probs(net, jnp.asarray(values), jnp.asarray(valid)))
-        nll.append(-log_probs[valid & (values != UNKNOWN).any(axis=2)])
+        unknown = net.frame.unknown(values)[:, :, net.frame.fillable]
+        nll.append(-log_probs[valid & ~unknown.all(axis=2)])
     mean, error = _mean(np.concatenate(nll))
     return StepScores(float(mean), float(error), sum(map(len, nll)))
 
@@ -183,7 +189,7 @@ def _step_log_probs(
     def of_sequence(values: Array, valid: Array) -> Float[Array, " T"]:
         nothing = jnp.zeros(values.shape, bool)
         contexts = net.contexts(net.states(net.inputs(values, nothing), valid))
-        return jax.vmap(net.head.log_prob)(contexts, values, ~nothing)
+        return jax.vmap(net.head.log_prob)(contexts, values, ~nothing & net.frame.fillable)
 
     return jax.vmap(of_sequence)(values, valid)
 
@@ -205,7 +211,7 @@ def over_gaps(
     whole_number("margin", margin, 0)
     strategy.check(net)
     complete = _complete(net, sequences)
-    starts, left_out = _known_gaps(complete, gap, margin)
+    starts, left_out = _known_gaps(net, complete, gap, margin)
     if limit is not None:
         starts = spread(starts, whole_number("limit", limit, 1))
     total = sum(map(len, starts))
@@ -260,11 +266,14 @@ def _complete(net: Nets, sequences: Pieces) -> list[Sequence]:
     return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
 
 
-def _known_gaps(complete: list[Sequence], gap: int, margin: int) -> tuple[list[Starts], int]:
+def _known_gaps(
+    net: Nets, complete: list[Sequence], gap: int, margin: int
+) -> tuple[list[Starts], int]:
     """Where the gaps of every sequence start, and how many were left out for an unknown value."""
     starts, left_out = [], 0
     for sequence in complete:
-        strange = np.cumsum(np.append(0, (sequence.values == UNKNOWN).any(axis=1)))
+        unknown = net.frame.unknown(sequence.values)[:, net.frame.fillable]
+        strange = np.cumsum(np.append(0, unknown.any(axis=1)))
         places = starts_inside(len(sequence), gap, margin)
         starts.append(places[strange[places + gap] == strange[places]])
         left_out += len(places) - len(starts[-1])

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from caesura.errors import CaesuraError
 from caesura.kinds import Song
+from caesura.kinds.table import is_frame
 from caesura.plot import plot_roll, plot_text
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ class Fill:
     def to_json(self) -> str:
         """Everything but the values, as one JSON object; an unknown standard error is null.
 
-        An array is a list of lists, and a song the base64 of its MIDI file.
+        An array is a list of lists, a table an object of columns, index and data, and a song the
+        base64 of its MIDI file.
         """
         errors = [e if np.isfinite(e) else None for e in self.standard_errors]
         told = vars(self) | {"standard_errors": errors}
@@ -60,6 +63,10 @@ class Fill:
 
     def plot(self) -> "Figure":
         """A matplotlib figure of `best`: what is new in it, and how sure the model is of that."""
+        if self.values.dtype.kind == "f":
+            raise CaesuraError(
+                "A series is drawn with its quantiles, by `caesura.plot_series.plot_filled`."
+            )
         if isinstance(self.best, str):
             return plot_text(self.best, self.places[:, 0], self.confidence)
         return plot_roll(self.values, self.places, self.confidence)
@@ -68,6 +75,10 @@ class Fill:
 def _plain(value: Any) -> Any:
     if isinstance(value, Song):
         return base64.b64encode(value.to_bytes()).decode("ascii")
+    if is_frame(value):
+        return json.loads(value.to_json(orient="split", date_format="iso", double_precision=15))
+    if value.dtype.kind == "f":  # NaN, in a column that is left as it is, is no JSON
+        value = np.where(np.isnan(value), np.array(None), value)
     return value.tolist()
 
 

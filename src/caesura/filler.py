@@ -15,10 +15,11 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.fill import Fill, LogProb, Marginals
 from caesura.kinds.base import Kind
 from caesura.modelfile import Model, read_model, write_model
+from caesura.nets.frames import Frame
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.pretrained import find_model
-from caesura.sequence import UNKNOWN, Sequence
+from caesura.sequence import Sequence
 from caesura.strategies import NADE, STRATEGIES, Strategy, Window, around_each
 from caesura.strategies.base import Estimate, NetName
 
@@ -141,16 +142,17 @@ class Filler:
             raise CaesuraError(
                 "A probability is asked of complete data, but some of it is missing."
             )
-        sequence = Sequence(complete.values, _mask(missing, complete))
+        sequence = Sequence(complete.values, self._mask(missing, complete))
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
-        strange = sequence.missing & (sequence.values == UNKNOWN)
+        strange = sequence.missing & self._frame.unknown(sequence.values)
         if strange.any():
             what = self.kind.describe(data, int(np.argwhere(strange)[0, 0]))
             raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
         window = method.window(sequence)
         score = method.strategy.log_prob(key, method.net, window, window.values[:, None])
-        return LogProb(*(float(a[0, 0]) for a in score))
+        log_prob, error = (float(a[0, 0]) for a in score)
+        return LogProb(log_prob - self.kind.log_scale(sequence.missing), error)
 
     def marginals(
         self,
@@ -222,10 +224,11 @@ class Filler:
     ) -> Fill:
         """All that was found out, as a user wants to know it."""
         log_probs, errors = scores
-        values = _complete(sequence, drawn)
+        log_probs = log_probs - self.kind.log_scale(sequence.missing)
+        values = fill_gaps(sequence, drawn)
         completed = [self.kind.write(asked.data, sequence.missing, v) for v in values]
         best = int(np.argmax(log_probs))
-        chosen = values[best][sequence.missing]
+        chosen = np.asarray(self._frame.index(values[best][sequence.missing]))
         return Fill(
             best=completed[best],
             samples=completed,
@@ -241,9 +244,16 @@ class Filler:
     def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
         mask = sequence.missing
         if missing is not None:
-            mask = mask | _mask(missing, sequence)
-        frame = next(iter(self.nets.values())).frame
-        return Sequence(frame.check(sequence.values, mask), mask)
+            mask = mask | self._mask(missing, sequence)
+        return Sequence(self._frame.check(sequence.values, mask), mask)
+
+    def _mask(self, missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
+        """`missing` in any of its forms, as a mask over values that can be filled."""
+        return _mask(missing, sequence) & self._frame.fillable
+
+    @property
+    def _frame(self) -> Frame:
+        return next(iter(self.nets.values())).frame
 
 
 def load(model: str | os.PathLike[str]) -> Filler:
@@ -256,7 +266,7 @@ def _row(estimate: Estimate, row: int) -> list[np.ndarray]:
     return [np.asarray(part)[row] for part in estimate]
 
 
-def _complete(
+def fill_gaps(
     sequence: Sequence, drawn: Shaped[np.ndarray, "S W D"]
 ) -> Shaped[np.ndarray, "S T D"]:
     """Whole sequences; what is observed is written last, so that nothing can move it."""

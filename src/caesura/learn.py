@@ -18,12 +18,12 @@ from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler, make_key
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
-from caesura.nets.frames import FRAMES, Frame
+from caesura.nets.frames import Continuous, Frame, make_frame
 from caesura.nets.rnn import Net, onegram
 from caesura.strategies.base import NetName
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.loop import Data, Progress, Trained, begin, fit
-from caesura.training.recipe import DEFAULT, Chosen, Recipe, choose
+from caesura.training.recipe import DEFAULT, DEFAULTS, Chosen, Recipe, choose
 from caesura.version import __version__
 
 Pieces = list[Shaped[np.ndarray, "_ D"]]
@@ -34,7 +34,7 @@ def train(
     data: Any,
     *,
     kind: str,
-    recipe: str = DEFAULT,
+    recipe: str | None = None,
     seed: int = 0,
     valid: Any = None,
     checkpoints: str | os.PathLike[str] | None = None,
@@ -48,18 +48,20 @@ def train(
 
     `data` is a list of items (strings, arrays, songs) or of paths to files and folders of them.
     `recipe` is a name, the path of a TOML file, or several with commas between, for a filler with a
-    forward and a bidirectional net. Any field of a recipe, and any of the kind's, can be given by
-    keyword. The nets are chosen on `valid`, or on a part of the data that is held out.
+    forward and a bidirectional net; by default it is 'nade', or 'series' for series. Any field of a
+    recipe, and any of the kind's, can be given by keyword. The nets are chosen on `valid`, or on a
+    part of the data that is held out.
 
     With a folder for `checkpoints`, the training is saved there as it goes, and `resume` goes on
     from what an earlier run left: the weights at the end are the same, bit for bit.
     """
     kind_type = lookup(KINDS, kind, "kind")
+    recipe = DEFAULTS.get(kind, DEFAULT) if recipe is None else recipe
     chosen = _choose(recipe, kind, kind_type, overrides)
     items = _items(kind_type, data)
     held_out = None if valid is None else _items(kind_type, valid)
     learnt = kind_type.learn(items, **chosen[0].kind_fields)
-    frame = FRAMES[learnt.frame](learnt.size)
+    frame = make_frame(learnt.frame, learnt.size, learnt.informing)
     pieces = _read(learnt, frame, items, "training data")
     first = chosen[0].recipe
     split = (
@@ -146,10 +148,12 @@ def _items(kind: type[Kind], data: Any) -> list[Any]:
 
 
 def _read(kind: Kind, frame: Frame, items: list[Any], what: str) -> Pieces:
-    """The items as small integers, which all of the data must fit into a device's memory as."""
+    """The items as small numbers, which all of the data must fit into a device's memory as."""
     pieces = []
     dtype = (
-        np.int8
+        np.float32
+        if isinstance(frame, Continuous)
+        else np.int8
         if frame.cardinality <= 128
         else np.int16
         if frame.cardinality <= 2**15
@@ -194,6 +198,7 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
         layers=recipe.layers,
         missing_input=recipe.missing_input,
         head_hidden=recipe.head_hidden,
+        informing=kind.informing,
     )
 
 

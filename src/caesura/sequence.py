@@ -9,6 +9,7 @@ from jaxtyping import Bool, Shaped
 from caesura.errors import CaesuraError
 
 # The value of what is observed but not among those the model knows: a letter outside its alphabet.
+# Among numbers, it is NaN (`Frame.unknown`).
 # A net is shown it as if it were missing; it is never filled, never a target, and never lost.
 UNKNOWN = -1
 

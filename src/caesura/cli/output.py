@@ -3,8 +3,12 @@
 import json
 import math
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+from caesura.errors import CaesuraWarning
 
 
 def in_terminal() -> bool:
@@ -15,6 +19,23 @@ def in_terminal() -> bool:
 def note(sentence: str) -> None:
     """Something to know that is no part of the answer."""
     print(sentence, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """What the library warns of, each as a note."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CaesuraWarning)
+        show = warnings.showwarning
+
+        def tell(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, CaesuraWarning):
+                note(str(message))
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = tell
+        yield
 
 
 def answer_json(document: Any) -> None:

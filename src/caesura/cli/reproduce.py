@@ -14,11 +14,11 @@ from caesura.cli.gap_counter import GapCounter
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json
 from caesura.cli.output import answer_json, note
-from caesura.cli.training_progress import showing
 from caesura.errors import lookup
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS
 from caesura.reproduce.watch import Watch
+from caesura.training_progress import showing
 
 if TYPE_CHECKING:
     from caesura.training.loop import Progress

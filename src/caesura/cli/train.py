@@ -1,6 +1,5 @@
 """`caesura train`: data to a model file, in a run that can be stopped and resumed."""
 
-import inspect
 import shlex
 import shutil
 import sys
@@ -12,15 +11,18 @@ import typer
 from caesura.cli.cores import use_all_cores
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json, Seed
-from caesura.cli.output import answer_json, note
+from caesura.cli.output import answer_json, note, noted_warnings
 from caesura.cli.places import check_output
+from caesura.cli.settings import parse_settings
 from caesura.cli.sources import Source, load_sources, parse_sources
-from caesura.cli.training_progress import showing
-from caesura.errors import CaesuraError, lookup
+from caesura.errors import lookup
+from caesura.training_progress import showing
 
 
 def train(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="What to learn: text or music.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="What to learn: text, music or series.")
+    ],
     data: Annotated[
         list[str],
         typer.Argument(
@@ -33,13 +35,14 @@ def train(
         Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
     ],
     recipe: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME[,NAME]",
             help="A recipe's name or TOML file; two with a comma between train a bidirectional and "
             "a forward net for one model.",
+            show_default="nade, and series for series",
         ),
-    ] = "nade",
+    ] = None,
     valid: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,8 +57,8 @@ def train(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A field of the recipe or of the kind, such as hidden=256; may be given several "
-            "times.",
+            help="A field of the recipe or of the kind, such as hidden=256, or covariates=load for "
+            "series; may be given several times.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -78,7 +81,7 @@ def train(
     sources = parse_sources(data, kind, "train")
     held_out = _validation(sources, parse_sources(valid or [], kind, "valid"))
     check_output(output, (*data, *(valid or [])))
-    overrides = _overrides(settings or [])
+    overrides = parse_settings(settings or [])
     checkpoints = Path(f"{output}.checkpoints")
     if resume and not any(checkpoints.glob("*/*.checkpoint")):
         note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
@@ -89,7 +92,7 @@ def train(
 
     with Interruption() as interruption:
         try:
-            with showing() as report:
+            with showing() as report, noted_warnings():
                 filler = learn(
                     load_sources(sources, folder),
                     kind=kind,
@@ -122,16 +125,6 @@ def _validation(sources: list[Source], given: list[Source]) -> list[Source]:
     if all(source.split == "train" for source in sources):
         return [Source(source.name, "valid") for source in sources]
     return []
-
-
-def _overrides(settings: list[str]) -> dict[str, Any]:
-    from caesura.learn import train as learn
-    from caesura.training.recipe import parse_setting
-
-    overrides = dict(parse_setting(setting) for setting in settings)
-    for name in overrides.keys() & inspect.signature(learn).parameters.keys():
-        raise CaesuraError(f"'{name}' cannot be set so: `caesura train --help` has its own option.")
-    return overrides
 
 
 def _again(typed: list[str]) -> str:

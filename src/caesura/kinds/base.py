@@ -45,6 +45,11 @@ class Kind(ABC):
     def size(self) -> int:
         """The size of a frame: of an alphabet, or of a keyboard."""
 
+    @property
+    def informing(self) -> int:
+        """How many components of a frame, the last ones, only inform and are never filled."""
+        return 0
+
     @abstractmethod
     def read(self, data: Any) -> Sequence:
         """Data to be filled as numbers; what it marks as missing stands as zero.
@@ -68,6 +73,13 @@ class Kind(ABC):
     @abstractmethod
     def symbols(self) -> list[Any]:
         """What the K values of a component stand for."""
+
+    def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
+        """Nats by which the density of values as a net sees them exceeds that in the user's units.
+
+        None, where values are no numbers on a scale.
+        """
+        return 0.0
 
     def describe(self, data: Any, step: int) -> str:
         """What the user's data has at a step, for a sentence about it."""

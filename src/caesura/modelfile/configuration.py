@@ -1,7 +1,7 @@
 """What a model is, without its weights, as a JSON document."""
 
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from caesura.errors import CaesuraError, lookup
 from caesura.kinds import KINDS, Kind
@@ -37,6 +37,11 @@ class Configuration:
                 raise CaesuraError(
                     f"The {name} net is for {net.frame} frames of size {net.size}, "
                     f"but the kind has {frames[0]} ones of size {frames[1]}."
+                )
+            if net.informing != self.kind.informing:
+                raise CaesuraError(
+                    f"The {name} net is for {net.informing} covariates, "
+                    f"but the kind has {self.kind.informing}."
                 )
 
 
@@ -114,10 +119,16 @@ def _rebuild(cls: type[T], values: Any, what: str) -> T:
             if field.default is MISSING:
                 raise CaesuraError(f"The {what} lacks its field '{name}'.")
             continue
-        value, types = values[name], get_args(hints[name]) or (hints[name],)
-        if type(value) not in types:
-            found = type(value).__name__
-            raise CaesuraError(f"The field '{name}' of the {what} cannot be of type {found}.")
-        if isinstance(value, int) and abs(value) > MOST_NUMBER:
-            raise CaesuraError(f"The field '{name}' of the {what} is out of range.")
+        value = values[name]
+        if several := get_origin(hints[name]) is tuple:
+            if not isinstance(value, list):
+                raise CaesuraError(f"The field '{name}' of the {what} is not a list.")
+            values = values | {name: tuple(value)}
+        kind = get_args(hints[name])[0] if several else hints[name]
+        for one in value if several else [value]:
+            if type(one) not in (get_args(kind) or (kind,)):
+                found = type(one).__name__
+                raise CaesuraError(f"The field '{name}' of the {what} cannot be of type {found}.")
+            if isinstance(one, int) and abs(one) > MOST_NUMBER:
+                raise CaesuraError(f"The field '{name}' of the {what} is out of range.")
     return cls(**values)

@@ -7,18 +7,21 @@ from typing import Any, get_args
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.cells import CELLS
-from caesura.nets.frames import FRAMES
+from caesura.nets.frames import FRAMES, make_frame
 from caesura.nets.head import Head
 from caesura.nets.heads import HEADS, Constant
+from caesura.nets.histogram import Histogram
 from caesura.nets.rnn import MissingInput, Net, bidirectional, constant, unidirectional
 
 # By whether there are cells forward and backward in time.
 DIRECTIONS = {"both": (True, True), "forward": (True, False), "none": (False, False)}
-ALL_HEADS: dict[str, type[Head]] = {**HEADS, "constant": Constant}
+WITHOUT_CELLS: dict[str, type[Head]] = {"constant": Constant, "histogram": Histogram}
+ALL_HEADS: dict[str, type[Head]] = {**HEADS, **WITHOUT_CELLS}
 # A description may come from a stranger's file: these keep the work it can ask for small.
 MOST_SYMBOLS = 0x110000  # all of Unicode
 MOST_HIDDEN = 2**16
@@ -27,17 +30,18 @@ MOST_LAYERS = 32
 
 @dataclass(frozen=True)
 class Architecture:
-    """The names and sizes of a net's parts; one without cells has the head 'constant'."""
+    """The names and sizes of a net's parts; those of a net without cells are few."""
 
     direction: str
     frame: str
-    size: int  # of a frame: of an alphabet, or of a keyboard
+    size: int  # of a frame: of an alphabet, of a keyboard, or of a row of numbers
     head: str
     cell: str | None
     hidden: int
     layers: int
     missing_input: str
     head_hidden: int = 0  # of the hidden layer beside the head's linear map; 0 for none
+    informing: int = 0  # so many numbers of a frame, the last ones, are never filled
 
     def __post_init__(self) -> None:
         lookup(DIRECTIONS, self.direction, "direction")
@@ -45,6 +49,8 @@ class Architecture:
         lookup(ALL_HEADS, self.head, "head")
         lookup(dict.fromkeys(get_args(MissingInput)), self.missing_input, "missing-value input")
         whole_number("size", self.size, 1, MOST_SYMBOLS)
+        most = self.size - 1 if self.frame == "continuous" else 0
+        whole_number("informing", self.informing, 0, most)
         recurrent = self.direction != "none"
         if recurrent:
             lookup(CELLS, self.cell, "cell")
@@ -53,14 +59,14 @@ class Architecture:
             whole_number("head_hidden", self.head_hidden, 0, MOST_HIDDEN)
         elif (self.cell, self.hidden, self.layers, self.head_hidden) != (None, 0, 0, 0):
             raise CaesuraError("The net has cells, but no direction of time for them.")
-        if recurrent != (self.head != "constant"):
+        if recurrent == (self.head in WITHOUT_CELLS):
             raise CaesuraError("The head 'constant' is for nets without cells, and for no others.")
         if self.direction != "both" and self.missing_input != "none":
             raise CaesuraError("Only a net of both directions has a missing-value input.")
 
     def build(self, key: PRNGKeyArray) -> Net:
         """A new net."""
-        frame = FRAMES[self.frame](self.size)
+        frame = make_frame(self.frame, self.size, self.informing)
         if self.direction == "none":
             return constant(frame, jnp.zeros((frame.components, frame.cardinality)))
         shape: dict[str, Any] = {
@@ -88,13 +94,14 @@ def describe(net: Net) -> Architecture:
     architecture = Architecture(
         direction=next(name for name, both in DIRECTIONS.items() if both == directions),
         frame=_name(FRAMES, net.frame),
-        size=net.frame.inputs,
+        size=net.frame.size,
         head=_name(ALL_HEADS, net.head),
         cell=_name(CELLS, cells[0]) if cells else None,
         hidden=cells[0].size if cells else 0,
         layers=len(cells),
         missing_input=net.missing_input,
         head_hidden=net.head.hidden,
+        informing=int(np.sum(~net.frame.fillable)),
     )
     if _shapes(architecture.skeleton()) != _shapes(net):
         raise CaesuraError("The net's layers differ from each other, which has no description.")

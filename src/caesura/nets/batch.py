@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, DTypeLike, Float, PRNGKeyArray, PyTree
 
 from caesura.nets.cells import Cell, State
+from caesura.nets.memory import Memory
 from caesura.nets.rnn import Net
 
 
@@ -75,8 +76,23 @@ def contexts(
         below = [h[:, way] for way in range(len(cells))]
     # The state before a step is that behind the step before; outside the sequence it is zero.
     shifted = [jnp.concatenate([jnp.zeros_like(h[:1]), h[:-1]]) for h in below]
-    ways = [_flip(h, reverse) for h, reverse in zip(shifted, reverses, strict=True)]
+    ways: list[Array] = []
+    for stack, h, reverse in zip(stacks, shifted, reverses, strict=True):
+        ways.append(_flip(h, reverse))
+        if stack.memory is not None:
+            ways.append(_remembered(stack.memory, inputs, reverse, tuning))
     return jnp.concatenate(ways, axis=1 + tuning.unit_axis)
+
+
+def _remembered(
+    memory: Memory, inputs: Inputs, reverse: bool, tuning: Tuning
+) -> Float[Array, "T *M"]:
+    """What a memory holds before each step of its own direction."""
+    units_last = jnp.swapaxes(inputs.x, 1, 2) if tuning.batch_last else inputs.x
+    x = units_last[:, :, : memory.frame.inputs]  # a missing-value token may stand behind it
+    before = memory.before_all(_flip(x, reverse), _flip(inputs.valid, reverse)).flat()
+    in_order = _flip(before, reverse)
+    return jnp.swapaxes(in_order, 1, 2) if tuning.batch_last else in_order
 
 
 def _flip(array: Array, reverse: bool) -> Array:

@@ -9,12 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
+from caesura.bins import BINS, EDGES
 from caesura.errors import CaesuraError
 from caesura.sequence import UNKNOWN
+
+Numbers = Array | np.ndarray
 
 
 class Frame(eqx.Module):
     """The space that the vector at one step lives in: D components, each with K possible values."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """What the frame is made with: of an alphabet, of a keyboard, or D."""
 
     @property
     @abstractmethod
@@ -31,6 +39,19 @@ class Frame(eqx.Module):
     def inputs(self) -> int:
         """N, the length of the vector that `encode` makes."""
 
+    @property
+    def fillable(self) -> Bool[np.ndarray, " D"]:
+        """Which components may be asked for; the others only inform."""
+        return np.ones(self.components, bool)
+
+    @abstractmethod
+    def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
+        """Which values are observed, but not known: a net sees them as if they were missing."""
+
+    @abstractmethod
+    def index(self, values: Shaped[Numbers, "*shape"]) -> Shaped[Numbers, "*shape"]:
+        """On which of the K points the marginal distribution speaks of each value."""
+
     @abstractmethod
     def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
         """x_t, the net's input; an unknown value is all zeros."""
@@ -45,22 +66,34 @@ class Frame(eqx.Module):
     ) -> Shaped[np.ndarray, "T D"]:
         """The values as the net takes them, zero where missing; a wrong one is an error."""
 
-
-class Discrete(Frame):
-    """Frames whose components take the values 0 to K − 1."""
-
-    least: ClassVar[int] = 0  # the smallest number that may stand for an observed value
-
-    def check(
+    def known_numbers(
         self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
-    ) -> Int[np.ndarray, "T D"]:
+    ) -> Shaped[np.ndarray, "T D"]:
+        """What is not missing, and zero where it is, if these are D numbers at each step."""
         if values.shape[1] != self.components:
             raise CaesuraError(
                 f"The model's frames have {self.components} components, not {values.shape[1]}."
             )
         if values.dtype.kind not in "biuf":
             raise CaesuraError(f"The values must be numbers, not {values.dtype}.")
-        known = np.where(missing, 0, values)
+        return np.where(missing, 0, values)
+
+
+class Discrete(Frame):
+    """Frames whose components take the values 0 to K − 1."""
+
+    least: ClassVar[int] = 0  # the smallest number that may stand for an observed value
+
+    def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
+        return values == UNKNOWN
+
+    def index(self, values: Shaped[Numbers, "*shape"]) -> Shaped[Numbers, "*shape"]:
+        return values
+
+    def check(
+        self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
+    ) -> Int[np.ndarray, "T D"]:
+        known = self.known_numbers(values, missing)
         if np.isnan(known).any():
             step = int(np.flatnonzero(np.isnan(known).any(axis=1))[0])
             raise CaesuraError(f"The value at step {step} is NaN but not marked as missing.")
@@ -80,6 +113,10 @@ class Categorical(Discrete):
     least: ClassVar[int] = UNKNOWN
 
     symbols: int = eqx.field(static=True)
+
+    @property
+    def size(self) -> int:
+        return self.symbols
 
     @property
     def components(self) -> int:
@@ -106,6 +143,10 @@ class Binary(Discrete):
     switches: int = eqx.field(static=True)
 
     @property
+    def size(self) -> int:
+        return self.switches
+
+    @property
     def components(self) -> int:
         return self.switches
 
@@ -124,4 +165,73 @@ class Binary(Discrete):
         return jnp.zeros(self.switches, jnp.int32)
 
 
-FRAMES: dict[str, type[Categorical] | type[Binary]] = {"categorical": Categorical, "binary": Binary}
+class Continuous(Frame):
+    """D real numbers, each of mean 0 and scale 1 in the training data.
+
+    One that is not known is NaN. Marginal distributions are told in bins. The last `informing` of
+    them are never asked for, neither in training nor later.
+    """
+
+    numbers: int = eqx.field(static=True)
+    informing: int = eqx.field(static=True, default=0)
+
+    @property
+    def size(self) -> int:
+        return self.numbers
+
+    @property
+    def components(self) -> int:
+        return self.numbers
+
+    @property
+    def cardinality(self) -> int:
+        return BINS
+
+    @property
+    def inputs(self) -> int:
+        return 2 * self.numbers
+
+    @property
+    def fillable(self) -> Bool[np.ndarray, " D"]:
+        return np.arange(self.numbers) < self.numbers - self.informing
+
+    def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
+        return values != values  # NaN alone differs from itself
+
+    def index(self, values: Shaped[Numbers, "*shape"]) -> Shaped[Numbers, "*shape"]:
+        return jnp.searchsorted(jnp.asarray(EDGES, jnp.float32), values, side="right")
+
+    def encode(self, values: Float[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
+        # No number could stand for what is not known, so each has a flag beside it. All of them
+        # together weigh as much as one input, or many would saturate the cells.
+        flagged = jnp.concatenate([jnp.where(unknown, 0.0, values), unknown])
+        return flagged / self.numbers**0.5
+
+    def decode(self, x: Float[Array, "*B N"]) -> tuple[Float[Array, "*B D"], Bool[Array, "*B D"]]:
+        """The values that `encode` has shown, and which are unknown."""
+        values, flags = jnp.split(x, 2, axis=-1)
+        return values * self.numbers**0.5, flags > 0
+
+    def start(self, key: PRNGKeyArray) -> Float[Array, " D"]:
+        return jax.random.normal(key, (self.numbers,))
+
+    def check(
+        self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
+    ) -> Float[np.ndarray, "T D"]:
+        known = self.known_numbers(values, missing).astype(np.float32)
+        if np.isinf(known).any():
+            step = int(np.argwhere(np.isinf(known))[0, 0])
+            raise CaesuraError(f"The value at step {step} is infinite.")
+        return known
+
+
+FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {
+    "categorical": Categorical,
+    "binary": Binary,
+    "continuous": Continuous,
+}
+
+
+def make_frame(name: str, size: int, informing: int) -> Frame:
+    """A frame by its name in FRAMES, of which some components may only inform."""
+    return Continuous(size, informing) if name == "continuous" else FRAMES[name](size)

@@ -6,6 +6,7 @@ components are missing, and speaks of those given the others.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,13 +19,16 @@ from caesura.nets.frames import Frame
 class Head(eqx.Module):
     """p(the missing components of a frame | its other components, context)."""
 
+    # Whether the context shall hold the nearest known values on either side, too.
+    remembers: ClassVar[bool] = False
+
     frame: eqx.AbstractVar[Frame]
 
     @abstractmethod
     def log_prob(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, ""]:
-        """Nats of the missing components together; one whose value is `UNKNOWN` adds nothing."""
+        """Nats of the missing components together; one that is unknown adds nothing."""
 
     @abstractmethod
     def sample(

@@ -12,8 +12,8 @@ from caesura.errors import CaesuraError, lookup
 from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.head import Head, from_states
+from caesura.nets.mixture import Mixture
 from caesura.nets.orderless import Orderless
-from caesura.sequence import UNKNOWN
 
 
 class Independent(Head):
@@ -24,7 +24,7 @@ class Independent(Head):
     ) -> Float[Array, ""]:
         log_probs = self.marginals(context, frame, missing)
         chosen = jnp.take_along_axis(log_probs, frame[:, None], axis=1)[:, 0]
-        return jnp.sum(jnp.where(missing & (frame != UNKNOWN), chosen, 0.0))
+        return jnp.sum(jnp.where(missing & ~self.frame.unknown(frame), chosen, 0.0))
 
     def sample(
         self,
@@ -121,10 +121,11 @@ class Constant(Independent):
         return self.log_probs
 
 
-HEADS: dict[str, type[Linear] | type[Orderless]] = {
+HEADS: dict[str, type[Linear] | type[Orderless] | type[Mixture]] = {
     "softmax": Softmax,
     "bernoulli": Bernoulli,
     "orderless": Orderless,
+    "mixture": Mixture,
 }
 
 

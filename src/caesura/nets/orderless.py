@@ -19,7 +19,6 @@ from caesura.errors import whole_number
 from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Binary, Frame
 from caesura.nets.head import Head, from_states
-from caesura.sequence import UNKNOWN
 
 PREFIXES = 0.5  # the share of beginnings of an order among the sets that are shown in training
 
@@ -70,9 +69,11 @@ class Orderless(Head):
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, ""]:
         def along(order: Int[Array, " D"]) -> Float[Array, ""]:
-            scored = missing & (frame != UNKNOWN)
-            start = self._hidden(context, frame, ~missing & (frame != UNKNOWN))
-            _, log_probs = self._walk(order, context, start, frame, scored, lambda odds, x: x)
+            known = ~self.frame.unknown(frame)
+            start = self._hidden(context, frame, ~missing & known)
+            _, log_probs = self._walk(
+                order, context, start, frame, missing & known, lambda odds, x: x
+            )
             return jnp.sum(log_probs)
 
         each = jax.lax.map(along, jnp.asarray(self._orders()))
@@ -87,7 +88,7 @@ class Orderless(Head):
     ) -> Shaped[Array, " D"]:
         key_order, key_values = jax.random.split(key)
         order = jax.random.choice(key_order, jnp.asarray(self._orders()))
-        start = self._hidden(context, frame, ~missing & (frame != UNKNOWN))
+        start = self._hidden(context, frame, ~missing & ~self.frame.unknown(frame))
         noise = jax.random.uniform(key_values, frame.shape)
 
         def draw(log_odds: Float[Array, ""], noise: Float[Array, ""]) -> Shaped[Array, ""]:
@@ -99,7 +100,7 @@ class Orderless(Head):
     def marginals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, "D K"]:
-        log_odds = self._log_odds(context, frame, ~missing & (frame != UNKNOWN))
+        log_odds = self._log_odds(context, frame, ~missing & ~self.frame.unknown(frame))
         return jnp.stack([jax.nn.log_sigmoid(-log_odds), jax.nn.log_sigmoid(log_odds)], axis=1)
 
     def objective(
@@ -116,7 +117,7 @@ class Orderless(Head):
         when whole frames are scored, no others are met.
         """
         key_kind, key_order, key_set, key_shown = jax.random.split(key, 4)
-        known = frame != UNKNOWN
+        known = ~self.frame.unknown(frame)
         scored = missing & known
         count = jnp.sum(scored)
         places = (np.argsort(self._orders(), axis=1) + 1) / (frame.size + 1)

@@ -10,14 +10,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
-from caesura.nets.frames import Frame
+from caesura.nets.frames import Continuous, Frame
 from caesura.nets.head import Head
-from caesura.nets.heads import Constant, make_head
-from caesura.sequence import UNKNOWN
+from caesura.nets.heads import HEADS, Constant, make_head
+from caesura.nets.histogram import Histogram
+from caesura.nets.memory import Memory
 
 MissingInput = Literal["none", "added", "each", "gating"]
 
@@ -38,9 +39,13 @@ class States(NamedTuple):
 
 
 class Stack(eqx.Module):
-    """Layers of cells in one direction of time, each reading the one below."""
+    """Layers of cells in one direction of time, each reading the one below.
+
+    Where the head asks for it, a memory of the frames stands beside them, last in the state.
+    """
 
     cells: tuple[Cell, ...]
+    memory: Memory | None
 
     def __init__(
         self,
@@ -51,7 +56,9 @@ class Stack(eqx.Module):
         layers: int,
         *,
         gated: bool,
+        memory: Memory | None = None,
     ):
+        self.memory = memory
         self.cells = tuple(
             cell(k, size if i else inputs, size, from_frame=i == 0, gated=gated)
             for i, k in enumerate(jax.random.split(key, layers))
@@ -59,18 +66,24 @@ class Stack(eqx.Module):
 
     def initial(self) -> State:
         """The state outside the sequence."""
-        return tuple(cell.initial() for cell in self.cells)
+        return tuple(part.initial() for part in (*self.cells, self.memory) if part is not None)
 
     def output(self, state: State) -> Float[Array, " c"]:
-        """h of the top layer; nothing at all from an empty stack."""
-        return self.cells[-1].output(state[-1]) if self.cells else jnp.zeros(0)
+        """h of the top layer, then what is remembered; nothing at all from an empty stack."""
+        if not self.cells:
+            return jnp.zeros(0)
+        top = len(self.cells) - 1
+        h = self.cells[top].output(state[top])
+        return h if self.memory is None else jnp.concatenate([h, state[-1].flat()])
 
     def step(self, state: State, inputs: Input) -> State:
         """One step of time through all layers."""
         x, states = inputs.x, []
-        for cell, old in zip(self.cells, state, strict=True):
+        for cell, old in zip(self.cells, state[: len(self.cells)], strict=True):
             states.append(cell(old, cell.input(x), inputs.m))
             x = cell.output(states[-1])
+        if self.memory is not None:
+            states.append(self.memory.step(state[-1], inputs.x))
         return tuple(states)
 
     def run(
@@ -78,10 +91,12 @@ class Stack(eqx.Module):
     ) -> PyTree[Float[Array, "T+1 ..."]]:
         """The states between all steps, `start` included; padding passes a state on unchanged."""
         xs, layers = inputs.x, []
-        for cell, first in zip(self.cells, start, strict=True):
+        for cell, first in zip(self.cells, start[: len(self.cells)], strict=True):
             layers.append(_run_cell(cell, first, Input(xs, inputs.m), valid, reverse))
             after = jax.tree.map(lambda h: h[:-1] if reverse else h[1:], layers[-1])
             xs = jax.vmap(cell.output)(after)
+        if self.memory is not None:
+            layers.append(self.memory.run(start[-1], inputs.x, valid, reverse=reverse))
         return tuple(layers)
 
 
@@ -118,7 +133,7 @@ class Net(eqx.Module):
 
     def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Input:
         """What the cells see of a frame whose `unknown` values are not to be used."""
-        unknown = unknown | (values == UNKNOWN)
+        unknown = unknown | self.frame.unknown(values)
         x, m = self.frame.encode(values, unknown), jnp.mean(unknown, dtype=jnp.float32)
         if self.missing_input == "added":
             # The paper's missing-value token: one more input, 1 where the frame is missing.
@@ -129,7 +144,10 @@ class Net(eqx.Module):
         return Input(x, m)
 
     def context(self, before: State, behind: State) -> Float[Array, " C"]:
-        """h^f_{t−1} and h^b_{t+1}, end to end: all that the head may know of the other steps."""
+        """h^f_{t−1} and h^b_{t+1}, end to end: all that the head may know of the other steps.
+
+        Behind each stands what its direction remembers, if the head asks for that.
+        """
         return jnp.concatenate([self.forward.output(before), self.backward.output(behind)])
 
     def inputs(self, values: Shaped[Array, "T D"], unknown: Bool[Array, "T D"]) -> Input:
@@ -172,9 +190,10 @@ def bidirectional(
     key_f, key_b, key_y = jax.random.split(key, 3)
     inputs = frame.inputs + {"added": 1, "each": frame.components}.get(missing_input, 0)
     gated = missing_input == "gating"
+    memory = _memory(head, frame)
     return Net(
-        Stack(key_f, make_cell, inputs, hidden, layers, gated=gated),
-        Stack(key_b, make_cell, inputs, hidden, layers, gated=gated),
+        Stack(key_f, make_cell, inputs, hidden, layers, gated=gated, memory=memory),
+        Stack(key_b, make_cell, inputs, hidden, layers, gated=gated, memory=memory),
         make_head(head, key_y, frame, (hidden, hidden), head_hidden),
         missing_input,
     )
@@ -193,13 +212,20 @@ def unidirectional(
     """The forward RNN of Eqs. (1) and (2), its index moved: x_t is predicted from h_{t−1}."""
     make_cell = lookup(CELLS, cell, "cell")
     key_f, key_y = jax.random.split(key)
-    stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False)
+    memory = _memory(head, frame)
+    stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False, memory=memory)
     return Net(stack, _no_layers(), make_head(head, key_y, frame, (hidden,), head_hidden), "none")
 
 
-def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:
+def _memory(head: str, frame: Frame) -> Memory | None:
+    """For heads that ask what the nearest known values were."""
+    remembers = lookup(HEADS, head, "head").remembers
+    return Memory(frame) if remembers and isinstance(frame, Continuous) else None
+
+
+def onegram(frame: Frame, values: Shaped[np.ndarray, "T D"]) -> Net:
     """The frequencies in `values`, each count one higher so that nothing is impossible."""
-    known = (column[column != UNKNOWN] for column in values.T)
+    known = (np.asarray(frame.index(column[~frame.unknown(column)])) for column in values.T)
     counts = np.stack([np.bincount(column, minlength=frame.cardinality) + 1.0 for column in known])
     log_probs = jnp.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)), jnp.float32)
     return constant(frame, log_probs)
@@ -207,7 +233,8 @@ def onegram(frame: Frame, values: Int[np.ndarray, "T D"]) -> Net:
 
 def constant(frame: Frame, log_probs: Float[Array, "D K"]) -> Net:
     """A net that says the same at every step."""
-    return Net(_no_layers(), _no_layers(), Constant(frame, log_probs), "none")
+    head = Histogram if isinstance(frame, Continuous) else Constant
+    return Net(_no_layers(), _no_layers(), head(frame, log_probs), "none")
 
 
 def _no_layers() -> Stack:

@@ -92,14 +92,15 @@ def around_missing(net: Nets, sequence: Sequence, stop: int) -> Window:
 
 
 def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequence[int]) -> Window:
-    """Such a window of every sequence."""
+    """The same for several sequences, side by side."""
+    gaps = [sequence.gaps for sequence in sequences]
     places = [
-        Place(number, sequence.gaps[0].start, sequence.gaps[-1].stop, stop)
-        for number, (sequence, stop) in enumerate(zip(sequences, stops, strict=True))
+        Place(row, some[0].start, some[-1].stop, stop)
+        for row, (some, stop) in enumerate(zip(gaps, stops, strict=True))
     ]
     width = max(place.end - place.start for place in places)
-    cut = (s.missing[p.start : p.end] for s, p in zip(sequences, places, strict=True))
-    return _cut(net, sequences, np.array(places), np.stack([_pad(rows, width) for rows in cut]))
+    missing = [_pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
+    return _cut(net, sequences, np.array(places), np.stack(missing))
 
 
 def around_gaps(
@@ -111,9 +112,7 @@ def around_gaps(
     """
     _, starts, stops, ends = np.array(places).T
     inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
-    components = sequences[0].values.shape[1]
-    missing = np.broadcast_to(inside[:, :, None], (*inside.shape, components))
-    return _cut(net, sequences, np.array(places), missing)
+    return _cut(net, sequences, np.array(places), inside[:, :, None] & net.frame.fillable)
 
 
 def _cut(

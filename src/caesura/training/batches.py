@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
 
-from caesura.training.missingness import Gaps, Nothing, Parts
+from caesura.training.missingness import Gaps, Holes, Nothing, Parts
 from caesura.training.recipe import Recipe
 
 
@@ -102,13 +102,19 @@ def hide(
         key_whether, key_parts = jax.random.split(key)
         whether = jax.random.bernoulli(key_whether, recipe.parts)
         hidden |= whether & Parts()(key_parts, *values.shape)
+    if recipe.holes:
+        key = jax.random.fold_in(key, 2**31 + 1)
+        key_whether, key_holes = jax.random.split(key)
+        whether = jax.random.bernoulli(key_whether, recipe.holes)
+        hidden |= whether & Holes()(key_holes, *values.shape)
     gaps = pattern.gaps | jnp.any(hidden, axis=1)
     targets = valid & (gaps if recipe.targets == "gaps" else True)
     # "We therefore avoid propagating the gradient from predictions that lack long context."
     step = jnp.arange(recipe.length)
     last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)
     targets &= (step >= recipe.burn_in) & (step < last)
-    return Example(values.astype(jnp.int32), hidden, targets, valid)
+    wide = jnp.result_type(values, jnp.int32)  # small integers in, numbers as they are
+    return Example(values.astype(wide), hidden, targets, valid)
 
 
 def transpose(key: PRNGKeyArray, roll: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:

@@ -77,6 +77,27 @@ class Parts:
         return steps[:, None] & part
 
 
+@dataclass(frozen=True)
+class Holes:
+    """Values here and there, and perhaps more of one shape: what sensors lose.
+
+    The shapes are a run of steps in any of the components, each at its own place; one that several
+    components share; and one of whole frames.
+    """
+
+    def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
+        """What of `length` frames is hidden."""
+        key_share, key_points, key_part, key_runs, key_stretch, key_shape = jax.random.split(key, 6)
+        share = jax.random.uniform(key_share) ** 2  # few more often than many
+        points = jax.random.bernoulli(key_points, share, (length, components))
+        part = _any_set(key_part, components)
+        keys = jax.random.split(key_runs, components)
+        runs = jax.vmap(lambda key: _any_range(key, length), out_axes=1)(keys)
+        stretch = _any_range(key_stretch, length)[:, None]
+        shapes = jnp.stack(jnp.broadcast_arrays(False, runs & part, stretch & part, stretch))
+        return points | shapes[jax.random.randint(key_shape, (), 0, len(shapes))]
+
+
 def _any_range(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
     first, last = jnp.sort(jax.random.randint(key, (2,), 0, size + 1))
     place = jnp.arange(size)

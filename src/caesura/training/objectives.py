@@ -9,7 +9,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from caesura.nets.batch import Inputs, Tuning, contexts
 from caesura.nets.head import Head
 from caesura.nets.rnn import Net
-from caesura.sequence import UNKNOWN
 from caesura.training.batches import Example
 
 
@@ -24,20 +23,22 @@ def total_objective(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> Total:
     """What the net is trained by, over the targets of a batch: each given what it may see."""
+    batch = _without_informing(net, batch)
     key_head = jax.random.fold_in(key, 2**31)  # far from the keys that the layers split it into
     head, seen = _seen(net, batch, tuning, key, dropout)
     axis = -tuning.batch_axis
     keys = jax.random.split(key_head, batch.targets.shape)
     objective = jax.vmap(jax.vmap(head.objective, in_axes=(0, axis, 0, 0)))
-    return _sum(batch, objective(keys, seen, batch.values, _asked(batch)))
+    return _sum(net, batch, objective(keys, seen, batch.values, _asked(net, batch)))
 
 
 def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
     """What the net is judged by: the NLL of the same."""
+    batch = _without_informing(net, batch)
     nothing_random = jax.random.key(0)
     head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
     log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
-    return _sum(batch, -log_prob(seen, batch.values, _asked(batch)))
+    return _sum(net, batch, -log_prob(seen, batch.values, _asked(net, batch)))
 
 
 def _seen(
@@ -50,12 +51,18 @@ def _seen(
     return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
 
 
-def _asked(batch: Example) -> Bool[Array, "T B D"]:
+def _without_informing(net: Net, batch: Example) -> Example:
+    """The batch with nothing hidden of what only informs."""
+    return batch._replace(hidden=batch.hidden & net.frame.fillable)
+
+
+def _asked(net: Net, batch: Example) -> Bool[Array, "T B D"]:
     """What is predicted of a step: what is hidden of its frame, or all where nothing is."""
-    return batch.hidden | ~jnp.any(batch.hidden, axis=-1, keepdims=True)
+    return batch.hidden | (~jnp.any(batch.hidden, axis=-1, keepdims=True) & net.frame.fillable)
 
 
-def _sum(batch: Example, nats: Float[Array, "T B"]) -> Total:
+def _sum(net: Net, batch: Example, nats: Float[Array, "T B"]) -> Total:
     """A frame of which nothing is known is no target, and does not count."""
-    counts = batch.targets & jnp.any(batch.values != UNKNOWN, axis=-1)
+    known = ~net.frame.unknown(batch.values) & net.frame.fillable
+    counts = batch.targets & jnp.any(known, axis=-1)
     return Total(jnp.sum(jnp.where(counts, nats, 0.0)), jnp.sum(counts))

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 from caesura.errors import CaesuraError, lookup, whole_number
 
 DEFAULT = "nade"
+DEFAULTS = {"series": "series"}  # of kinds for which it is another
 Numbers = tuple[float, ...]
 Span = int | tuple[int, int]
 
@@ -55,6 +56,7 @@ class Recipe:
     # Fields with a default are younger than recipes that say nothing of them.
     head: str = ""  # the kind's own, unless one is named
     parts: float = 0.0  # the share of the stretches in which parts of frames are hidden, too
+    holes: float = 0.0  # the share of those in which single values and runs of them are
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -70,6 +72,7 @@ class Recipe:
             ("dropout", 1.0),
             ("warm_up", 1.0),
             ("parts", 1.0),
+            ("holes", 1.0),
         ):
             if getattr(self, name):  # zero is for none
                 _number(name, getattr(self, name), 0.0, most)

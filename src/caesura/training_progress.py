@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from caesura.cli.output import note
-
 if TYPE_CHECKING:
     from caesura.training.loop import Progress
 
@@ -52,7 +50,7 @@ class Lines(View):
         ]
         if progress.skipped:
             parts.append(f"{progress.skipped} updates skipped")
-        note("  ".join(parts))
+        print("  ".join(parts), file=sys.stderr, flush=True)
 
 
 class Live(View):

@@ -1,0 +1,49 @@
+"""The bins in which the distribution of a number is told: fine around zero, open at both ends.
+
+A number is standardised, so that one set of bins serves all: mean 0 and scale 1 in training.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+BINS = 200
+FARTHEST = 20.0  # of the outermost edges from zero
+
+# Their distances grow with the numbers that they stand at.
+EDGES: Float[np.ndarray, " BINS-1"] = np.sinh(np.linspace(-1, 1, BINS - 1) * np.arcsinh(FARTHEST))
+CENTRES: Float[np.ndarray, " BINS"] = np.concatenate(
+    [EDGES[:1], (EDGES[:-1] + EDGES[1:]) / 2, EDGES[-1:]]
+)
+
+
+def find_bin(values: Shaped[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
+    """The bin that each number lies in; an edge belongs to the bin above it."""
+    return np.searchsorted(EDGES, values, side="right")
+
+
+def share_below(
+    log_probs: Float[np.ndarray, "*shape BINS"], values: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """The share that lies below each number: linear inside a bin, and half of an open one."""
+    bins = find_bin(values)[..., None]
+    mass = np.exp(log_probs.astype(np.float64))
+    mass /= mass.sum(axis=-1, keepdims=True)
+    upto, own = (np.take_along_axis(a, bins, axis=-1)[..., 0] for a in (mass.cumsum(-1), mass))
+    left, right = EDGES[np.maximum(bins[..., 0] - 1, 0)], EDGES[np.minimum(bins[..., 0], BINS - 2)]
+    inside = right > left
+    place = np.divide(values - left, right - left, out=np.full(values.shape, 0.5), where=inside)
+    return np.asarray(upto - own * (1 - place))
+
+
+def quantile(log_probs: Float[np.ndarray, "*shape BINS"], q: float) -> Float[np.ndarray, "*shape"]:
+    """The number below which a share of `q` lies: linear inside a bin, and at the edge of an open
+    one."""
+    below: Any = np.cumsum(np.exp(log_probs.astype(np.float64)), axis=-1)
+    below /= below[..., -1:]
+    bins = np.clip(np.sum(below[..., :-1] < q, axis=-1), 1, BINS - 2)[..., None]
+    low, high = (np.take_along_axis(below, b, axis=-1)[..., 0] for b in (bins - 1, bins))
+    share = np.clip((q - low) / np.maximum(high - low, 1e-12), 0, 1)
+    left, right = EDGES[bins[..., 0] - 1], EDGES[bins[..., 0]]
+    return np.asarray(left + share * (right - left))

@@ -1,0 +1,119 @@
+"""Draws for many series, however long: they are filled stretch by stretch, some side by side.
+
+A stretch sees the steps around it, but what is missing there stays unknown to it: given what is
+observed, stretches are drawn independently of each other. So a stretch ends where nothing is
+missing if there is such a place, and else inside a gap, across which draws then do not cohere; what
+is said of each step by itself does not suffer. Memory is that of one batch, at most half a gigabyte
+for the nets of the recipes, whatever the length of the series.
+"""
+
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as List
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float32
+
+from caesura.errors import whole_number
+from caesura.filler import Filler, Method, fill_gaps, make_key
+from caesura.sequence import Sequence
+from caesura.strategies import Strategy
+from caesura.strategies.window import around_each, bucket
+
+STRETCH = 128  # steps; the way between two visits, so the time, grows with it in long gaps
+AROUND = 64  # steps that are seen on either side
+STRETCHES = 128  # side by side: they are filled in one order, so that none waits for another
+LANES = 512  # of all samples that are drawn at once
+MOST_NUMBERS = 2**25  # in the draws for one batch
+
+
+class Stretch(NamedTuple):
+    """Some steps of one of the series, with those around them."""
+
+    series: int
+    steps: slice
+    seen: Sequence
+    offset: int  # of the first of `steps` in `seen`
+
+
+class Drawn(NamedTuple):
+    """What was drawn for the steps of a stretch; what is observed is as it was."""
+
+    series: int
+    steps: slice
+    values: Float32[np.ndarray, "S t D"]
+
+
+def draw_series(
+    filler: Filler,
+    series: List[Sequence],
+    samples: int,
+    *,
+    strategy: str | Strategy | None = None,
+    seed: int = 0,
+    report: Callable[[int, int], None] = lambda done, stretches: None,
+) -> Iterator[Drawn]:
+    """`samples` fills of every stretch that has something to fill."""
+    samples = whole_number("samples", samples, 1)
+    method = filler.method(strategy)
+    stretches = [s for number, one in enumerate(series) for s in cut(number, one)]
+    numbers = max((one.values.shape[1] for one in series), default=1) * STRETCH * samples
+    at_once = max(1, min(STRETCHES, MOST_NUMBERS // numbers))
+    key = make_key(seed)
+    for first in range(0, len(stretches), at_once):
+        key, key_batch = jax.random.split(key)
+        batch = stretches[first : first + at_once]
+        for stretch, values in zip(batch, _draw(method, batch, samples, key_batch), strict=True):
+            length = stretch.steps.stop - stretch.steps.start
+            inside = slice(stretch.offset, stretch.offset + length)
+            yield Drawn(stretch.series, stretch.steps, values[:, inside])
+        report(first + len(batch), len(stretches))
+
+
+def cut(number: int, series: Sequence) -> list[Stretch]:
+    """The stretches of a series, without those in which nothing is missing."""
+    found = []
+    for start, stop in _borders(series.missing_steps):
+        if not series.missing[start:stop].any():
+            continue
+        first, last = max(0, start - AROUND), min(len(series), stop + AROUND)
+        missing = series.missing[first:last].copy()
+        missing[: start - first] = missing[stop - first :] = False
+        unknown = series.missing[first:last] & ~missing
+        values = np.where(unknown, np.float32(np.nan), series.values[first:last])
+        seen = Sequence(values, missing)
+        found.append(Stretch(number, slice(start, stop), seen, start - first))
+    return found
+
+
+def _borders(missing_steps: Bool[np.ndarray, " T"]) -> Iterator[tuple[int, int]]:
+    """From where to where each stretch goes: to the last border that cuts no gap, if it is far."""
+    start, length = 0, len(missing_steps)
+    whole = np.append(True, ~(missing_steps[1:] & missing_steps[:-1]))  # [b]: between b - 1 and b
+    while start < length:
+        stop = min(start + STRETCH, length)
+        if stop < length:
+            borders = np.arange(start + STRETCH // 2, stop + 1)
+            stop = int(borders[whole[borders]].max(initial=0)) or stop
+        yield start, stop
+        start = stop
+
+
+def _draw(
+    method: Method, batch: list[Stretch], samples: int, key: jax.Array
+) -> Iterator[Float32[np.ndarray, "S T D"]]:
+    """Whole fills of what each stretch sees; many samples are drawn in several parts."""
+    padded = batch + batch[-1:] * (bucket(len(batch)) - len(batch))  # few sizes to compile
+    check = method.net.frame.check
+    seen = [Sequence(check(s.seen.values, s.seen.missing), s.seen.missing) for s in padded]
+    stops = [method.strategy.stop(one.gaps[-1].stop, len(one)) for one in seen]
+    window = around_each(method.net, seen, stops)
+    most = min(samples, max(1, LANES // len(padded)))
+    parts = []
+    for number in range(-(-samples // most)):
+        part = method.strategy.draw(jax.random.fold_in(key, number), method.net, window, most)
+        parts.append(np.asarray(part))
+    drawn = np.concatenate(parts, axis=1)[: len(batch), :samples]
+    for one, fills in zip(seen[: len(batch)], drawn, strict=True):
+        yield fill_gaps(one, fills)

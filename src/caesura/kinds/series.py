@@ -1,0 +1,304 @@
+"""Series: a table of real numbers, one row a step, from DataFrames, arrays or files."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence as List
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float64, Shaped
+
+from caesura.bins import CENTRES
+from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.kinds import table as tables
+from caesura.kinds.base import Kind
+from caesura.kinds.columns import (
+    check_bounds,
+    check_covariate,
+    chosen_names,
+    columns_to_fill,
+    finite_numbers,
+    limits_of,
+    observed_numbers,
+    standard_of,
+)
+from caesura.kinds.times import (
+    Grid,
+    calendar_features,
+    check_frequency,
+    choose_calendar,
+    even_grid,
+    find_time_column,
+    infer_frequency,
+    times_of,
+)
+from caesura.sequence import Sequence
+
+LEAST_OBSERVED = 100  # numbers in a column
+EXACT = 2**53  # beyond it, floating-point numbers are not all whole numbers
+
+
+@dataclass(frozen=True)
+class Series(Kind):
+    """The columns of a table, standardised; NaN, None or NA is missing.
+
+    A frame holds first the columns that are filled, then those that only inform: covariates and
+    the calendar, which are observed and no one's to guess. Other columns come through untouched:
+    those that are not of numbers, and those in which training saw nothing. Rows that are absent
+    between the times of others are steps of which nothing is observed; a covariate is NaN there,
+    which is the `UNKNOWN` of real numbers.
+
+    What is drawn outside a column's bounds is moved to them. That is a monotone map onto where the
+    truth must lie: quantiles stay quantiles, no interval loses a truth that it held, and where
+    values often lie at the bound (no rain today), the mass beyond becomes theirs.
+    """
+
+    frame: ClassVar[str] = "continuous"
+    head: ClassVar[str] = "mixture"
+    options: ClassVar[tuple[str, ...]] = (
+        *("columns", "covariates", "bounds", "calendar", "freq", "time", "add_rows"),
+        *("least_observed",),
+    )
+
+    names: tuple[str, ...]  # of the columns in a frame
+    places: tuple[int, ...]  # where an array has them
+    width: int  # how many columns an array has
+    filled: int  # so many of them, from the first, can be filled
+    locations: tuple[float, ...]
+    scales: tuple[float, ...]  # zero for a column that never varied: it is filled as it was
+    lowest: tuple[float | None, ...]
+    highest: tuple[float | None, ...]
+    calendar: tuple[str, ...] = ()
+    freq: str = ""  # of the grid on which times lie; without one, rows are taken as they come
+    time: str = ""  # the column that holds the times, instead of the index
+    add_rows: bool = False  # whether absent rows are written, too
+
+    @classmethod
+    def find(cls, paths: Iterable[Path]) -> list[Path]:
+        """CSV and Parquet files."""
+        return tables.find_tables(paths)
+
+    @classmethod
+    def items(cls, data: Any) -> list[Any]:
+        """One table, an array [series, steps, columns], or a list of tables and paths."""
+        if tables.is_frame(data):
+            return [data]
+        if isinstance(data, np.ndarray):
+            return list(data) if data.ndim == 3 else [data]
+        return super().items(Path(d) if isinstance(d, str) else d for d in data)
+
+    @classmethod
+    def learn(
+        cls,
+        items: List[Any],
+        *,
+        columns: Any = None,
+        covariates: Any = None,
+        bounds: Any = None,
+        calendar: Any = "auto",
+        freq: Any = None,
+        time: str | None = None,
+        add_rows: bool = False,
+        least_observed: int = LEAST_OBSERVED,
+        **others: Any,
+    ) -> "Series":
+        """A kind with the columns' locations and scales, from observed values alone.
+
+        `columns` and `covariates` are names, or numbers of an array's columns; all columns of
+        numbers are filled unless some are chosen. `bounds` is (least, most) for all of them or for
+        each by its name, None for no bound. `calendar` is "auto", or some of "hour", "weekday"
+        and "yearday"; `freq` is one of pandas', and found out where it is not given. `time` is the
+        column that holds the times, by default the first if it does and the index does not. A
+        column of which fewer than `least_observed` numbers are known is refused: nobody could learn
+        it.
+        """
+        for name in others:
+            lookup(dict.fromkeys(cls.options), name, "field of a series")
+        loaded = [tables.load_table(item) for item in items]
+        known = tables.column_names(loaded[0])
+        for number, one in enumerate(loaded):
+            if tables.column_names(one) != known:
+                raise CaesuraError(f"Table {number} has not the columns of the first.")
+        if time is None:
+            time = find_time_column(loaded[0]) if tables.is_frame(loaded[0]) else ""
+        informing = chosen_names(covariates, known, "covariates")
+        filling = columns_to_fill(loaded, known, columns, [*informing, time])
+        indices = [times_of(one, time) for one in loaded if tables.is_frame(one)]
+        index = max((i for i in indices if i is not None), key=len, default=None)
+        names = filling + informing
+        places = [known.index(name) for name in names]
+        observed = [
+            np.concatenate([observed_numbers(one, place, name) for one in loaded])
+            for name, place in zip(names, places, strict=True)
+        ]
+        least = whole_number("least_observed", least_observed, 1)
+        for name, numbers in zip(names, observed, strict=True):
+            if len(numbers) < least:
+                raise CaesuraError(
+                    f"The column '{name}' has {len(numbers)} observed numbers, too few to learn "
+                    f"from: at least {least} are needed, unless `least_observed` is less."
+                )
+        standards = [standard_of(*one) for one in zip(names, observed, strict=True)]
+        limits = limits_of(bounds, filling)
+        return cls(
+            names=tuple(names),
+            places=tuple(places),
+            width=len(known),
+            filled=len(filling),
+            locations=tuple(location for location, _ in standards),
+            scales=tuple(scale for _, scale in standards),
+            lowest=tuple(low for low, _ in limits),
+            highest=tuple(high for _, high in limits),
+            calendar=choose_calendar(index, calendar),
+            freq=_frequency(index, freq),
+            time=time,
+            add_rows=add_rows,
+        )
+
+    @property
+    def size(self) -> int:
+        """Components of a frame: columns that are filled, covariates, and the calendar."""
+        return len(self.names) + 2 * len(self.calendar)
+
+    @property
+    def informing(self) -> int:
+        """The covariates and the calendar."""
+        return self.size - self.filled
+
+    def read(self, data: Any) -> Sequence:
+        values = self._values(data)
+        missing = np.isnan(values) & (np.arange(self.size) < self.filled)
+        return Sequence(np.where(missing, np.float32(0), values), missing)
+
+    def read_complete(self, data: Any) -> Sequence:
+        """What is not observed is NaN."""
+        values = self._values(data)
+        return Sequence(values, np.zeros(values.shape, bool))
+
+    def write(
+        self, data: Any, missing: Bool[np.ndarray, "T D"], values: Shaped[np.ndarray, "T D"]
+    ) -> Any:
+        """The table with the missing numbers, and only those, replaced; its index as it was.
+
+        Columns keep their types but for whole numbers with gaps, which become real ones.
+        """
+        table = tables.load_table(data)
+        grid = self._grid(table)
+        if missing.shape != (grid.steps, self.size):
+            raise CaesuraError(
+                f"`missing` has the shape {list(missing.shape)}, "
+                f"but the series has {[grid.steps, self.size]}."
+            )
+        drawn = self.to_units(values)
+        if self.add_rows and tables.is_frame(table) and grid.index is not None:
+            table = _with_rows(table, grid, self.time)
+            grid = grid._replace(rows=np.arange(grid.steps))
+        filled = table.copy()
+        places = self._places(table)
+        for number, place in enumerate(places[: self.filled]):
+            where = missing[grid.rows, number]
+            if where.any():
+                new = drawn[grid.rows, number][where]
+                filled = _replaced(filled, place, where, new, self.names[number])
+        return filled
+
+    def to_units(self, values: Shaped[np.ndarray, "*n T D"]) -> Float64[np.ndarray, "*n T columns"]:
+        """The columns that are filled, in the user's own units and within their bounds."""
+        location, scale = (np.array(a[: self.filled]) for a in (self.locations, self.scales))
+        numbers = location + scale * values[..., : self.filled]
+        low = np.array([-np.inf if b is None else b for b in self.lowest])
+        high = np.array([np.inf if b is None else b for b in self.highest])
+        return np.clip(numbers, low, high)
+
+    def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
+        scales = np.array([scale or 1.0 for scale in self.scales[: self.filled]])
+        return float(np.sum(np.log(scales) * missing[:, : self.filled].sum(axis=0)))
+
+    def symbols(self) -> list[Any]:
+        """Standardised numbers: one in each of the bins in which their distribution is told."""
+        return CENTRES.tolist()
+
+    def rows_of(self, data: Any) -> Shaped[np.ndarray, " rows"]:
+        """Which step each row of the table is."""
+        return self._grid(tables.load_table(data)).rows
+
+    def _grid(self, table: Any) -> Grid:
+        index = times_of(table, self.time) if tables.is_frame(table) else None
+        if index is None:
+            if self.freq or self.calendar:
+                raise CaesuraError(
+                    "The model has learnt from rows with times, but these rows have none."
+                )
+            return Grid(len(table), np.arange(len(table)))
+        return even_grid(index, self.freq)
+
+    def _places(self, table: Any) -> list[int]:
+        """Where the table has the columns of a frame."""
+        if not tables.is_frame(table):
+            if table.shape[1] != self.width:
+                raise CaesuraError(
+                    f"The series has {table.shape[1]} columns, where the model knows {self.width}."
+                )
+            return list(self.places)
+        known = {name: place for place, name in enumerate(tables.column_names(table))}
+        for name in self.names:
+            lookup(known, name, "column")
+        return [known[name] for name in self.names]
+
+    def _values(self, data: Any) -> Shaped[np.ndarray, "T D"]:
+        """Standardised, with NaN for what is not observed."""
+        table = tables.load_table(data)
+        grid = self._grid(table)
+        values = np.full((grid.steps, self.size), np.nan, np.float32)
+        for number, (place, name) in enumerate(zip(self._places(table), self.names, strict=True)):
+            column = finite_numbers(table, place, name)
+            if number >= self.filled:
+                check_covariate(column, name)
+            else:
+                check_bounds(column, name, self.lowest[number], self.highest[number])
+            scale = self.scales[number] or 1.0
+            values[grid.rows, number] = (column - self.locations[number]) / scale
+        if self.calendar:
+            values[:, len(self.names) :] = calendar_features(grid.moments(), self.calendar)
+        return values
+
+
+def _frequency(index: Any, asked: Any) -> str:
+    if asked is None:
+        return "" if index is None else infer_frequency(index)
+    if index is None:
+        raise CaesuraError("A frequency is for rows that have times.")
+    return check_frequency(asked)
+
+
+def _replaced(
+    table: Any, place: int, where: Bool[np.ndarray, " T"], new: Float64[np.ndarray, " n"], name: str
+) -> Any:
+    """The table with other numbers in some rows of one column."""
+    column = tables.column(table, place)
+    if column.dtype.kind in "iu":
+        known = tables.as_numbers(column)[~where]
+        if np.abs(known).max(initial=0) > EXACT:
+            raise CaesuraError(
+                f"The column '{name}' has whole numbers beyond 2^53, "
+                "which cannot stand beside the real numbers that fill its gaps."
+            )
+        column = column.astype("Float64" if hasattr(column.dtype, "na_value") else np.float64)
+    if not tables.is_frame(table):
+        table = table.astype(column.dtype)
+        table[where, place] = new
+        return table
+    column = column.copy()
+    column.iloc[np.flatnonzero(where)] = new.astype(tables.float_type(column))
+    table.isetitem(place, column)
+    return table
+
+
+def _with_rows(table: Any, grid: Grid, time: str) -> Any:
+    """The table with a row for every step; what is new in it is missing."""
+    if not time:
+        return table.reindex(grid.index)
+    rows = table.set_axis(grid.rows).reindex(range(grid.steps))
+    rows[time] = grid.index
+    return rows

@@ -1,0 +1,262 @@
+"""A head for numbers that depend on each other and on their nearest known neighbours in time.
+
+Orderless, as the head for switches is: one hidden layer sees the context, what is remembered on
+both sides, and whatever is observed of the frame, and gives a mixture of logistic distributions for
+each of the rest. It speaks of a number by its distance from the line between its neighbours, in
+units of a scale that grows with how far away they are.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from caesura.bins import EDGES
+from caesura.errors import whole_number
+from caesura.nets.cells import glorot, product
+from caesura.nets.frames import Continuous, Frame
+from caesura.nets.head import Head, from_states
+from caesura.nets.logistics import Logistics
+from caesura.nets.memory import DEPTH, Remembered
+
+COMPONENTS = 3  # of the mixture
+PREFIXES = 0.25  # the share of beginnings of the order among the sets that are shown in training
+NARROWEST = 1e-3  # scale: a number that never changes would have an infinite density
+
+ROUNDING = float(np.finfo(np.float32).eps)
+TINY = float(np.finfo(np.float32).tiny)
+
+
+class Around(NamedTuple):
+    """What is known before the frame itself is looked at."""
+
+    h: Float[Array, " C"]
+    line: Float[Array, " D"]  # between the nearest known neighbours; zero where there are none
+    scale: Float[Array, " D"]  # of the distances from it
+    features: Float[Array, "F D"]  # of each component's own neighbours
+
+
+class Seen(NamedTuple):
+    """What the observed part of the frame has added up to."""
+
+    a: Float[Array, " H"]  # the pre-activations of the hidden layer
+    shift: Float[Array, " D"]  # of the means
+
+
+Choose = Callable[[Logistics, Shaped[Array, "..."]], Float[Array, ""]]
+
+
+class Mixture(Head):
+    """D numbers, each given the context, its neighbours, and those that come before it."""
+
+    frames: ClassVar[type[Frame]] = Continuous
+    remembers: ClassVar[bool] = True
+
+    frame: Frame
+    W_y: Float[Array, "DP C"]
+    b_y: Float[Array, " DP"]
+    U_y: Float[Array, "F D P"]  # from a component's own neighbours
+    U_s: Float[Array, "F D"]  # to its scale
+    b_s: Float[Array, " D"]
+    W_z: Float[Array, "H C"]
+    W_n: Float[Array, "H FD"]  # from all neighbours
+    b_z: Float[Array, " H"]
+    W_v: Float[Array, "H D"]  # from the values of what is observed
+    W_o: Float[Array, "H D"]  # from which components are
+    V_y: Float[Array, "DP H"]
+    A_y: Float[Array, "D D"]  # from the values of what is observed straight to the means
+    sizes: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
+        whole_number("head_hidden", hidden, 1)
+        key_n, key_v, key_o, key_y, key_z, *keys = jax.random.split(key, 5 + len(sizes))
+        D, P = frame.components, 3 * COMPONENTS
+        F = 4 * DEPTH * len(sizes) + 1
+        self.frame = frame
+        self.sizes = sizes
+        self.W_y = 0.1 * from_states(keys, D * P, sizes)
+        # The parts of the mixture differ from the start, or they would learn the same.
+        apart = jnp.linspace(-0.5, 0.5, COMPONENTS)
+        self.b_y = jnp.tile(jnp.concatenate([0 * apart, apart, 0 * apart]), D)
+        self.U_y = jnp.zeros((F, D, P))
+        self.U_s = jnp.zeros((F, D))
+        self.b_s = jnp.full(D, -1.0, jnp.float32)  # of a type that updates do not change
+        self.W_z = glorot(key_z, hidden, sum(sizes))
+        self.W_n = glorot(key_n, hidden, F * D)
+        self.b_z = jnp.zeros(hidden)
+        self.W_v = glorot(key_v, hidden, D)
+        self.W_o = glorot(key_o, hidden, D)
+        self.V_y = 0.1 * glorot(key_y, D * P, hidden)
+        self.A_y = jnp.zeros((D, D))
+
+    @property
+    def hidden(self) -> int:
+        return len(self.b_z)
+
+    def log_prob(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, ""]:
+        known = ~self.frame.unknown(frame)
+        around = self._look(context)
+        start = self._see(around, frame, ~missing & known)
+        _, nats = self._walk(around, start, frame, missing & known, lambda mix, x: x)
+        return jnp.sum(nats)
+
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Shaped[Array, " D"]:
+        around = self._look(context)
+        start = self._see(around, frame, ~missing & ~self.frame.unknown(frame))
+        chance = jax.random.uniform(key, (frame.size, 2), minval=ROUNDING, maxval=1 - ROUNDING)
+        drawn, _ = self._walk(around, start, chance, missing, Logistics.draw)
+        return jnp.where(missing, drawn, frame)
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        mix = self._mix(context, frame, ~missing & ~self.frame.unknown(frame))
+        below = jax.vmap(lambda one: one.below(jnp.asarray(EDGES, jnp.float32)))(mix)
+        mass = jnp.diff(below, axis=1, prepend=0.0, append=1.0)
+        return jnp.log(jnp.maximum(mass, TINY))
+
+    def objective(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Float[Array, ""]:
+        """One pass: some of the components are shown, and the others predicted from them.
+
+        All of them may be, not the missing ones alone: the context has seen nothing of the frame.
+        How many are shown is uniform from none to all; weighted so, the mean over random sets is
+        that of −log p over all orders. A share of the sets are the beginnings of the order instead.
+        """
+        known = jnp.asarray(~self.frame.unknown(frame))
+        chance = jax.random.uniform(key, (2 + frame.size,))
+        in_order = jnp.arange(1, frame.size + 1) / (frame.size + 1)
+        place = jnp.where(chance[0] < PREFIXES, in_order, chance[2:])
+        fillable = self.frame.fillable
+        shown = known & ((place < chance[1]) | ~fillable)
+        rest = known & ~shown
+        nats = self._mix(context, frame, shown).log_density(jnp.where(rest, frame, 0.0))
+        nll = -jnp.sum(jnp.where(rest, nats, 0.0))
+        return nll * (jnp.sum(known & fillable) + 1) / jnp.maximum(jnp.sum(rest), 1)
+
+    def _look(self, context: Float[Array, " C"]) -> Around:
+        """The context, taken apart."""
+        D = self.frame.components
+        remembered = 2 * DEPTH * D
+        states, sides, at = [], [], 0
+        for size in self.sizes:
+            states.append(context[at : at + size])
+            sides.append(Remembered.unflat(context[at + size : at + size + remembered], D))
+            at += size + remembered
+        line = _interpolate(sides)
+        features = _features(sides, line)
+        log_scale = self.b_s + jnp.sum(self.U_s * features, axis=0)
+        scale = jnp.exp(jnp.clip(log_scale, -6.0, 3.0))
+        return Around(jnp.concatenate(states), line, scale, features)
+
+    def _see(self, around: Around, frame: Shaped[Array, " D"], observed: Bool[Array, " D"]) -> Seen:
+        """What is observed of the frame, in the light of what is around it."""
+        dtype = self.W_z.dtype
+        values = jnp.where(observed, frame, around.line)
+        surprise = _surprise(values, around.line, around.scale).astype(dtype)
+        a = (
+            product(self.W_z, around.h.astype(dtype))
+            + product(self.W_n, around.features.reshape(-1).astype(dtype))
+            + self.b_z
+            + product(self.W_v, surprise)
+            + product(self.W_o, observed.astype(dtype))
+        )
+        return Seen(a, product(self.A_y, surprise))
+
+    def _linear(self, around: Around) -> Float[Array, "D P"]:
+        """What the parameters of the mixtures have from all but the hidden layer."""
+        own = jnp.einsum("fd,fdp->dp", around.features, self.U_y)
+        joint = product(self.W_y, around.h.astype(self.W_y.dtype)) + self.b_y
+        return own + joint.reshape(own.shape)
+
+    def _mix(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], observed: Bool[Array, " D"]
+    ) -> Logistics:
+        """Of every component that is not observed, given those that are."""
+        around = self._look(context)
+        seen = self._see(around, frame, observed)
+        z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
+        linear = self._linear(around)
+        parameters = linear + product(self.V_y, z).reshape(linear.shape)
+        return _mix(parameters, seen.shift, around.line, around.scale)
+
+    def _walk(
+        self,
+        around: Around,
+        start: Seen,
+        given: Shaped[Array, "D ..."],
+        missing: Bool[Array, " D"],
+        choose: Choose,
+    ) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
+        """The missing components in turn: their values, which `choose` makes of the mixtures and
+        what is given for each, and the logs of their densities.
+
+        A value adds a column of weights to what was seen, so the whole chain costs D·(D + H).
+        """
+
+        def visit(seen: Seen, i: Int[Array, ""]) -> tuple[Seen, tuple[Array, Array]]:
+            parameters = linear[i] + product(V_y[i], jax.nn.gelu(seen.a).astype(V_y.dtype))
+            mix = _mix(parameters, seen.shift[i], around.line[i], around.scale[i])
+            x = jnp.where(missing[i], choose(mix, given[i]), around.line[i])
+            surprise = _surprise(x, around.line[i], around.scale[i])
+            more = Seen(W_v[i] * surprise + W_o[i], A_y[i] * surprise)
+            seen = jax.tree.map(lambda s, m: s + jnp.where(missing[i], m, 0.0), seen, more)
+            return seen, (x, jnp.where(missing[i], mix.log_density(x), 0.0))
+
+        linear = self._linear(around)
+        W_v, W_o, A_y = self.W_v.T, self.W_o.T, self.A_y.T
+        V_y = self.V_y.reshape(*linear.shape, -1)
+        return jax.lax.scan(visit, start, jnp.arange(len(missing)))[1]
+
+
+def _mix(
+    parameters: Float[Array, "*D P"],
+    shift: Float[Array, "*D"],
+    line: Float[Array, "*D"],
+    scale: Float[Array, "*D"],
+) -> Logistics:
+    logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
+    return Logistics(
+        jax.nn.log_softmax(logits),
+        line[..., None] + scale[..., None] * (means + shift[..., None]),
+        NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, 8.0)),
+    )
+
+
+def _surprise(
+    x: Float[Array, "*D"], line: Float[Array, "*D"], scale: Float[Array, "*D"]
+) -> Float[Array, "*D"]:
+    """How the hidden layer is told a value; what is far out does not shout all else down."""
+    return jnp.arcsinh((x - line) / scale)
+
+
+def _interpolate(sides: list[Remembered]) -> Float[Array, " D"]:
+    """The line between the nearest neighbours; level, where only one side has any."""
+    near = jnp.stack([(side.ages[0] > 0) / jnp.maximum(side.ages[0], 1) for side in sides])
+    values = jnp.stack([side.values[0] for side in sides])
+    return jnp.sum(near * values, axis=0) / jnp.maximum(jnp.sum(near, axis=0), TINY)
+
+
+def _features(sides: list[Remembered], line: Float[Array, " D"]) -> Float[Array, "F D"]:
+    """What each component's own neighbours tell of it."""
+    there = jnp.concatenate([side.ages > 0 for side in sides])
+    away = jnp.concatenate([jnp.log(jnp.maximum(side.ages, 1)) for side in sides])
+    off = jnp.where(there, jnp.concatenate([side.values for side in sides]) - line, 0.0)
+    return jnp.concatenate([line[None], there, away, off, jnp.abs(off)])

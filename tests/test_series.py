@@ -1,0 +1,416 @@
+"""Series: tables read and written again, their times, their columns, and what is refused."""
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from caesura.errors import CaesuraError, CaesuraWarning
+from caesura.kinds import KINDS, Series
+from caesura.kinds.times import calendar_features
+from caesura.modelfile.configuration import _rebuild
+
+NAN = np.nan
+
+
+def frame(**columns) -> pd.DataFrame:
+    return pd.DataFrame(columns)
+
+
+def hours(count: int, start: str = "2024-03-01", **columns) -> pd.DataFrame:
+    return pd.DataFrame(columns, index=pd.date_range(start, periods=count, freq="h"))
+
+
+def learn(items, **fields) -> Series:
+    return Series.learn(items, **{"least_observed": 1} | fields)
+
+
+def filled(kind: Series, data, standardised: float):
+    sequence = kind.read(data)
+    values = np.where(sequence.missing, np.float32(standardised), sequence.values)
+    return kind.write(data, sequence.missing, values)
+
+
+# What is read.
+
+
+def test_columns_are_standardised_by_what_is_observed():
+    table = frame(a=[1.0, NAN, 3.0, NAN, 8.0], b=[-1e6, 1e6, 0.0, 2e6, NAN])
+    kind = learn([table])
+    np.testing.assert_allclose(kind.locations, [4.0, 5e5])
+    np.testing.assert_allclose(kind.scales, [np.std([1, 3, 8]), np.std([-1e6, 1e6, 0, 2e6])])
+    sequence = kind.read(table)
+    assert sequence.values.dtype == np.float32
+    np.testing.assert_array_equal(sequence.missing, table.isna())
+    assert np.all(sequence.values[sequence.missing] == 0)
+    expected = (table - table.mean()) / table.std(ddof=0)
+    known = ~sequence.missing
+    np.testing.assert_allclose(sequence.values[known], expected.to_numpy()[known], rtol=1e-6)
+
+
+def test_what_training_reads_has_holes_that_are_unknown():
+    table = frame(a=[1.0, NAN, 3.0])
+    sequence = learn([table]).read_complete(table)
+    assert not sequence.missing.any()
+    assert np.isnan(sequence.values[:, 0]).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("nothing", [NAN, None, pd.NA, pd.NaT])
+def test_all_words_for_nothing_are_missing(nothing):
+    table = frame(a=np.array([1.5, nothing, 2.5], object))
+    assert learn([table]).read(table).missing[:, 0].tolist() == [False, True, False]
+
+
+def test_arrays_lists_and_tables_are_items():
+    array = np.arange(24.0).reshape(2, 6, 2)
+    assert [len(i) for i in Series.items(array)] == [6, 6]
+    assert len(Series.items(array[0])) == 1
+    assert [len(i) for i in Series.items([array[0], array[1, :3]])] == [6, 3]
+    table = frame(a=[1.0, 2.0])
+    assert Series.items(table)[0] is table
+    kind = learn(Series.items([array[0], array[1, :3]]))
+    np.testing.assert_allclose(kind.locations[0], np.append(array[0, :, 0], array[1, :3, 0]).mean())
+    assert kind.names == ("x0", "x1")
+
+
+def test_files_are_found_and_read(tmp_path):
+    table = frame(a=[0.1, NAN, 0.3], b=["x", "y", "z"])
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "b.parquet")
+    (tmp_path / "notes.txt").write_text("no table")
+    items = Series.items([tmp_path])
+    assert [item.name for item in items] == ["a.csv", "b.parquet"]
+    kind = learn(items)
+    for item in items:
+        pd.testing.assert_frame_equal(
+            filled(kind, item, 0.0), table.assign(a=[0.1, 0.2, 0.3]), check_dtype=False
+        )
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(CaesuraError, match=r"broken.parquet' is no table"):
+        kind.read(tmp_path / "broken.parquet")
+    with pytest.raises(CaesuraError, match="Cannot read"):
+        kind.read(tmp_path / "absent.csv")
+
+
+# What is written.
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "float16", "Float64", "Float32", "float64[pyarrow]", "object"]
+)
+def test_observed_values_come_back_bit_for_bit(dtype):
+    draw = np.random.default_rng(0)
+    numbers = pd.Series(draw.normal(size=50) * 10.0 ** draw.integers(-3, 3, 50))
+    column = numbers.astype("float16" if dtype == "float16" else "float64").astype(dtype)
+    column[[3, 4, 20]] = None
+    table = pd.DataFrame({"a": column, "word": "w"}).set_index(pd.Index(range(100, 150), name="i"))
+    before = table.copy(deep=True)
+    answer = filled(learn([table]), table, 0.5)
+    assert answer["a"].dtype == dtype
+    known = table["a"].notna().to_numpy()
+    assert known.sum() == 47
+    given, back = (t["a"][known].to_numpy(np.float64).tobytes() for t in (table, answer))
+    assert given == back
+    assert answer["a"].notna().all()
+    pd.testing.assert_index_equal(answer.index, table.index)
+    pd.testing.assert_series_equal(answer["word"], table["word"])
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_whole_numbers_with_gaps_become_real_ones():
+    table = frame(a=pd.array([1, None, 4], "Int64"), b=pd.array([5, 6, 8], "Int64"))
+    answer = filled(learn([table]), table, 0.0)
+    assert answer.dtypes.astype(str).tolist() == ["Float64", "Int64"]
+    assert answer["a"].tolist() == [1, 2.5, 4]
+    large = frame(a=pd.array([1, None, 2**53 + 2], "Int64"))
+    with pytest.raises(CaesuraError, match=r"beyond 2\^53"):
+        filled(learn([large]), large, 0.0)
+
+
+def test_an_array_gives_an_array_of_its_type():
+    array = np.array([[1.0, 2.0], [NAN, 4.0], [3.0, 9.0]], np.float32)
+    answer = filled(learn([array]), array, 0.0)
+    assert answer.dtype == np.float32
+    np.testing.assert_array_equal(answer, [[1, 2], [2, 4], [3, 9]])
+    assert np.isnan(array[1, 0])
+
+
+def test_a_fill_is_read_as_it_was_drawn():
+    table = frame(a=[1.0, NAN, 3.0, 9.0])
+    kind = learn([table])
+    np.testing.assert_allclose(kind.read(filled(kind, table, 0.7)).values[1, 0], 0.7, rtol=1e-6)
+
+
+# Bounds, constants, columns.
+
+
+def test_what_is_drawn_keeps_within_bounds():
+    table = frame(rain=[0.0, NAN, 3.0], wind=[-5.0, NAN, 5.0])
+    kind = learn([table], bounds={"rain": (0, None)})
+    assert filled(kind, table, -9.0)["rain"][1] == 0
+    assert filled(kind, table, -9.0)["wind"][1] < -5
+    assert filled(kind, table, 9.0)["rain"][1] > 3
+    assert learn([table], bounds=(-5, 5)).highest == (5.0, 5.0)
+
+
+def test_quantiles_of_bounded_draws_are_bounded_quantiles():
+    """Why draws are moved to the bounds: in whichever order, the answer is the same."""
+    table = frame(a=[0.0, 1.0, 5.0])
+    free, bound = learn([table]), learn([table], bounds=(0, 4))
+    draws = np.random.default_rng(0).normal(size=(101, 3, 1)).astype(np.float32)
+    levels = [0.05, 0.5, 0.95]
+    of_bounded = np.quantile(bound.to_units(draws), levels, axis=0, method="nearest")
+    bounded = np.clip(np.quantile(free.to_units(draws), levels, axis=0, method="nearest"), 0, 4)
+    np.testing.assert_array_equal(of_bounded, bounded)
+
+
+def test_a_column_that_never_varies_is_filled_as_it_was():
+    table = frame(a=[0.1, NAN, 0.1, 0.1], b=[1.0, 2.0, 3.0, NAN])
+    kind = learn([table])
+    assert filled(kind, table, 3.0)["a"].tolist() == [0.1] * 4
+    assert kind.read(table).values[:, 0].tolist() == [0] * 4
+
+
+def test_a_column_without_numbers_is_kept_and_said():
+    table = frame(a=[1.0, NAN, 4.0], b=[NAN] * 3)
+    with pytest.warns(CaesuraWarning, match="'b' holds no number at all: it is left as it is"):
+        kind = learn([table])
+    assert kind.names == ("a",)
+    answer = filled(kind, table, 0.0)
+    assert answer["a"].tolist() == [1, 2.5, 4]
+    assert answer["b"].isna().all()
+    with pytest.warns(CaesuraWarning, match="'x1'"):
+        kind = learn([table.to_numpy()])
+    assert np.isnan(filled(kind, table.to_numpy(), 0.0)).sum() == 3
+
+
+def test_columns_that_are_not_numbers_come_through():
+    table = frame(
+        a=[1.0, NAN],
+        word=["x", None],
+        flag=[True, False],
+        day=pd.to_datetime(["2020-01-01", None]),
+        level=pd.Categorical([1, None]),
+    )
+    answer = filled(learn([table]), table, 0.0)
+    pd.testing.assert_frame_equal(answer.drop(columns="a"), table.drop(columns="a"))
+
+
+def test_words_among_numbers_are_said():
+    table = frame(a=[1.0, 2.0, 4.0], b=["1.5", "error", "2"])
+    with pytest.warns(CaesuraWarning, match="'b' mixes numbers with words such as 'error'"):
+        assert learn([table]).names == ("a",)
+
+
+def test_columns_can_be_chosen():
+    table = frame(a=[1.0, 2.0, 4.0], b=[1.0, NAN, 3.0], c=[0.0, 1.0, 1.0])
+    kind = learn([table], columns=["b"], covariates=["c", "a"])
+    assert kind.names == ("b", "c", "a")
+    assert (kind.filled, kind.informing) == (1, 2)
+    assert filled(kind, table, 0.0)["b"].tolist() == [1, 2, 3]
+    by_number = learn([table.to_numpy()], columns=[1], covariates=[2, 0])
+    assert by_number.places == kind.places == (1, 2, 0)
+    np.testing.assert_array_equal(by_number.read(table.to_numpy()).values, kind.read(table).values)
+    shuffled = table[["c", "b", "a"]]  # names count in a table, not places
+    np.testing.assert_array_equal(kind.read(shuffled).values, kind.read(table).values)
+
+
+# Times.
+
+
+def test_rows_that_are_absent_are_steps():
+    table = hours(8, a=np.arange(8.0), c=np.arange(8.0)).drop(
+        index=pd.to_datetime(["2024-03-01 02:00", "2024-03-01 03:00"])
+    )
+    kind = learn([table], covariates="c", calendar=["hour"])
+    assert kind.freq == "h"
+    sequence = kind.read(table)
+    assert sequence.missing[:, 0].tolist() == [False] * 2 + [True] * 2 + [False] * 4
+    assert not sequence.missing[:, 1:].any()
+    assert np.isnan(sequence.values[:, 1]).tolist() == sequence.missing[:, 0].tolist()
+    assert np.isfinite(sequence.values[:, 2:]).all()
+    pd.testing.assert_frame_equal(filled(kind, table, 0.0), table)
+    more = filled(replace(kind, add_rows=True), table, 0.0)
+    assert len(more) == 8
+    assert more["a"].tolist() == [0, 1, table["a"].mean(), table["a"].mean(), 4, 5, 6, 7]
+    assert more["c"].isna().sum() == 2
+
+
+def test_times_may_be_a_column():
+    table = hours(6, a=np.arange(6.0)).rename_axis("when").reset_index()
+    table = table.assign(when=table["when"].astype(str)).drop(index=3).reset_index(drop=True)
+    kind = learn([table], time="when")
+    assert kind.read(table).missing[:, 0].tolist() == [False] * 3 + [True] + [False] * 2
+    pd.testing.assert_frame_equal(filled(kind, table, 0.0), table)
+    more = filled(replace(kind, add_rows=True), table, 0.0)
+    assert str(more["when"][3]) == "2024-03-01 03:00:00"
+
+
+def test_a_first_column_of_times_is_taken_for_what_it_is():
+    table = hours(6, a=np.arange(6.0)).rename_axis("when").reset_index()
+    assert learn([table]).time == "when"
+    assert learn([table.assign(when=table["when"].astype(str))]).time == "when"
+    assert learn([table], time="").time == ""
+    assert learn([table.assign(when=list("abcdef"))]).time == ""
+    assert learn([table.assign(when=range(6))], columns=["a"]).time == ""
+    assert learn([table.set_index("when").assign(b=2.0)]).time == ""
+
+
+@pytest.mark.parametrize("freq", ["h", "15min", "7D", "D", "B", "MS", "ME", "QS-OCT", "YS-JAN"])
+def test_frequencies_are_found_though_rows_are_absent(freq):
+    index = pd.date_range("2019-07-01", periods=60, freq=freq)
+    table = pd.DataFrame({"a": np.arange(60.0)}, index=index)
+    for kept in (index, index.delete([10, 11, 30]), pd.DatetimeIndex(index.tolist())):
+        part = table.loc[kept]
+        assert len(learn([part], calendar=None).read(part)) == 60
+
+
+def test_local_days_are_days_though_the_clock_changes():
+    index = pd.date_range("2024-03-25", periods=14, freq="D", tz="Europe/Berlin").delete([3])
+    table = pd.DataFrame({"a": np.arange(13.0)}, index=index)
+    kind = learn([table])
+    assert kind.read(table).missing.sum() == 1
+
+
+def test_uneven_times_are_said_and_taken_as_they_come():
+    index = pd.to_datetime(
+        ["2024-01-01 00:00", "2024-01-02 03:07", "2024-01-05 00:00", "2024-01-05 11:11"]
+    )
+    table = pd.DataFrame({"a": [1.0, NAN, 2.0, 5.0]}, index=index)
+    with pytest.warns(CaesuraWarning, match="not evenly spaced"):
+        kind = learn([table], calendar=["hour"])
+    assert len(kind.read(table)) == 4
+    assert kind.freq == ""
+
+
+def test_the_calendar_is_where_in_its_period_a_moment_is():
+    days = ["2024-01-01T00:00:00", "2024-01-01T06:00:00", "2024-07-01T12:00:00"]
+    moments = np.array(days, "datetime64[s]")
+    found = calendar_features(moments, ("hour", "weekday", "yearday"))
+    part = np.array([[0, 0, 0], [1 / 4, 1 / 28, 1 / 4 / 366], [1 / 2, 1 / 14, 182.5 / 366]])
+    turn = np.stack([np.sin(2 * np.pi * part), np.cos(2 * np.pi * part)], axis=2).reshape(3, 6)
+    np.testing.assert_allclose(found, turn, atol=1e-6)  # 1 January and 1 July are Mondays
+
+
+@pytest.mark.parametrize(
+    ("freq", "count", "calendar"),
+    [
+        ("h", 24, ()),
+        ("h", 24 * 3, ("hour",)),
+        ("h", 24 * 15, ("hour", "weekday")),
+        ("D", 800, ("weekday", "yearday")),
+        ("MS", 60, ("yearday",)),
+        ("YS", 60, ()),
+    ],
+)
+def test_the_calendar_has_what_can_be_learnt(freq, count, calendar):
+    index = pd.date_range("2019-01-01", periods=count, freq=freq)
+    assert learn([pd.DataFrame({"a": np.arange(count)}, index=index)]).calendar == calendar
+
+
+# The kind and its mistakes.
+
+
+def test_series_is_a_kind_that_a_model_file_can_hold():
+    assert KINDS["series"] is Series
+    table = hours(60, a=np.arange(60.0), c=np.arange(60.0) % 7)
+    kind = learn([table], covariates="c", bounds=(0, None))
+    assert _rebuild(Series, json.loads(json.dumps(asdict(kind))), "kind") == kind
+    broken = json.loads(json.dumps(asdict(kind)))
+    for field, value in [("names", "ac"), ("scales", [1]), ("lowest", ["x"]), ("freq", None)]:
+        with pytest.raises(CaesuraError, match=f"field '{field}'"):
+            _rebuild(Series, broken | {field: value}, "kind")
+
+
+def test_densities_are_of_the_units_of_the_user():
+    table = frame(a=[1.0, 3.0], b=[10.0, 50.0])
+    missing = np.array([[True, False], [True, True]])
+    np.testing.assert_allclose(learn([table]).log_scale(missing), np.log(1 * 1 * 20))
+
+
+def test_too_little_is_said_with_its_numbers():
+    table = frame(a=np.arange(200.0), b=[1.0, 2.0, 5.0] + [NAN] * 197)
+    with pytest.raises(CaesuraError, match=r"'b' has 3 observed numbers, .* at least 100 are"):
+        Series.learn([table])
+    assert Series.learn([table], columns=["a"]).names == ("a",)
+
+
+COMPLETE = frame(a=[1.0, 2.0, 4.0], b=[3.0, 5.0, 4.0])
+TIMED = hours(5, a=np.arange(5.0) + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: learn([frame(w=["x", "y"])]), "no column of numbers"),
+        (lambda: learn([frame(w=[True, False])]), "no column of numbers"),
+        (lambda: learn([frame(a=[1.0, np.inf])]), "'a' is infinite in row 1"),
+        (lambda: learn([frame(a=[1e308, -1e308])]), "too large or too small"),
+        (lambda: learn([frame(a=[0, 1, NAN])]), "'a' holds 0 and 1 alone"),
+        (lambda: learn([COMPLETE], colums=["a"]), "did you mean 'columns'"),
+        (lambda: learn([COMPLETE], columns=["c"]), "no column called 'c'"),
+        (lambda: learn([COMPLETE], columns=[2]), "no column 2: they are 0 to 1"),
+        (lambda: learn([COMPLETE], columns=["a", "a"]), "twice among the columns"),
+        (lambda: learn([COMPLETE], columns=["a"], covariates=["a"]), "inform and be filled"),
+        (lambda: learn([frame(a=[1.0, 2], w=["x", "y"])], columns=["w"]), "not of numbers"),
+        (lambda: learn([frame(a=[1.0, 2], w=["x", "y"])], covariates=["w"]), "not of num"),
+        (lambda: learn([COMPLETE], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
+        (lambda: learn([COMPLETE], bounds=3), "Bounds are the least and the most"),
+        (lambda: learn([COMPLETE], bounds=(5, 1)), "below its most"),
+        (lambda: learn([COMPLETE], freq="h"), "rows that have times"),
+        (lambda: learn([COMPLETE], calendar=["hour"]), "rows that have times"),
+        (lambda: learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
+        (lambda: learn([TIMED], freq="fortnight"), "A frequency is written as pandas does"),
+        (lambda: learn([TIMED], freq="2h").read(TIMED), "01:00:00 is not on the grid"),
+        (lambda: learn([TIMED], freq="ms").read(TIMED), "too few for the frequency 'ms'"),
+        (lambda: learn([TIMED[::-1]]), r"row 1 \(2024-03-01 03:00:00\) goes back"),
+        (lambda: learn([TIMED.iloc[[0, 1, 1]]]), "row 2 .* has the time of the row before"),
+        (lambda: learn([TIMED.set_axis([*TIMED.index[:4], pd.NaT])]), "Row 4 has no time"),
+        (lambda: learn([TIMED.to_period()]), "to_timestamp"),
+        (lambda: learn([COMPLETE], time="a"), "'a' holds numbers, where times"),
+        (lambda: learn([frame(a=[1.0], t=["soon"])], time="t"), "something that is no time"),
+        (lambda: learn([COMPLETE, frame(a=[1.0])]), "Table 1 has not the columns"),
+        (lambda: learn([COMPLETE.set_axis(["a", "a"], axis=1)]), "two columns called 'a'"),
+        (lambda: learn([COMPLETE[:0]]), "no rows"),
+        (lambda: learn([COMPLETE]).read(frame(a=[1.0])), "no column called 'b'"),
+        (lambda: learn([COMPLETE]).read(np.zeros((3, 3))), "3 columns, where .* knows 2"),
+        (lambda: learn([COMPLETE]).read(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
+        (lambda: learn([COMPLETE]).read([[1, 2], [1]]), "each row as long"),
+        (lambda: learn([COMPLETE]).read([["x", "y"]]), "holds numbers, not <U1"),
+        (lambda: learn([TIMED]).read(np.zeros((3, 1))), "but these rows have none"),
+        (
+            lambda: learn([COMPLETE], bounds=(0, 9)).read(frame(a=[1.0, -1], b=[1.0, 1])),
+            "'a' has -1 in row 1, which is outside its bounds",
+        ),
+        (
+            lambda: learn([COMPLETE], covariates="b").read(frame(a=[1.0], b=[NAN])),
+            "covariate 'b' is missing in row 0",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_sentence(ask, sentence):
+    with pytest.raises(CaesuraError, match=sentence) as caught:
+        ask()
+    assert "\n" not in str(caught.value)
+
+
+def test_one_row_can_be_read():
+    table = frame(a=[2.0], b=[NAN])
+    with pytest.warns(CaesuraWarning, match="'b' holds no number"):
+        kind = learn([table])
+    assert kind.read(table).values.tolist() == [[0.0]]
+
+
+def test_a_million_rows_are_read_and_written():
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"a": draw.normal(size=10**6)}, index=pd.date_range("2000", periods=10**6, freq="min")
+    )
+    table.loc[draw.random(10**6) < 0.1, "a"] = NAN
+    kind = learn([table])
+    sequence = kind.read(table)
+    answer = kind.write(table, sequence.missing, sequence.values)
+    assert answer["a"].notna().all()
+    assert kind.calendar == ("hour", "weekday")
