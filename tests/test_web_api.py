@@ -15,7 +15,7 @@ from caesura.kinds import Song
 from caesura.strategies import GSN
 from caesura.web import Limits, make_app
 from caesura.web import answers as answers_module
-from caesura.web.app import GoneError, unless_gone
+from caesura.web.gone import GoneError, unless_gone
 from caesura.web.limits import BODY_BYTES, CHARACTERS
 from caesura.web.queue import Line
 from caesura.web.security import LOOPBACK

@@ -1,12 +1,11 @@
 """The routes: what may be asked over HTTP, and what is said when it cannot be answered."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import jax.numpy as jnp
 from fastapi import FastAPI, Request
@@ -18,10 +17,12 @@ from starlette.exceptions import HTTPException
 
 from caesura.errors import CaesuraError
 from caesura.filler import Filler
-from caesura.kinds import Music, Text
+from caesura.kinds import Kind, Music, Text
 from caesura.strategies import GSN
 from caesura.version import __version__
-from caesura.web import answers
+from caesura.web import answers, tables
+from caesura.web.fits import Fits
+from caesura.web.gone import GoneError, unless_gone
 from caesura.web.limits import BODY_BYTES, Limits
 from caesura.web.metrics import CONTENT_TYPE, Measured, Metrics
 from caesura.web.queue import BusyError, LateError, Line
@@ -30,14 +31,18 @@ from caesura.web.schemas import (
     AnyFilled,
     AnyQuestion,
     ChainStep,
+    FitLine,
     Health,
     LogProbAnswer,
     MarginalsAnswer,
     OfferedModel,
     Problem,
+    SeriesFill,
     SongAnswer,
     SongQuestion,
     StrategyName,
+    TableAnswer,
+    TableQuestion,
 )
 from caesura.web.security import Guard
 
@@ -80,12 +85,15 @@ def make_app(
     """
     limits = limits or Limits()
     line = Line(limits.waiting, limits.together, limits.seconds)
+    fit_line = Line(limits.fits_waiting, 1, limits.fit_seconds)
+    fits = Fits(fit_line, before=line)
     metrics = Metrics()
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         yield
         line.close()
+        fit_line.close()
 
     app = FastAPI(
         title="caesura",
@@ -150,6 +158,32 @@ def make_app(
 
         return Lines(lines())
 
+    @app.post(
+        "/api/fill/series",
+        responses=PROBLEMS_OF_LINES | {200: {"model": FitLine}},
+        response_class=Lines,
+    )
+    async def fill_series(asked: SeriesFill, request: Request) -> Lines:
+        """Complete a table of numbers, as `caesura fill series` does.
+
+        Every line of the answer is a JSON document: how the training on the table gets on, and in
+        the last one the table. A line with a `detail` says why no more will come. Training stops
+        when the client goes away.
+        """
+        table = await run_in_threadpool(tables.read_fill, fillers, asked)
+        told = fits.run(partial(tables.fill_table, table, limits.updates), request)
+        first = await anext(told)  # there is a place in the line
+
+        async def lines() -> AsyncIterator[str]:
+            try:
+                yield first.model_dump_json() + "\n"
+                async for one in told:
+                    yield one.model_dump_json() + "\n"
+            except Exception as problem:
+                yield Problem(detail=_sentence(problem)).model_dump_json() + "\n"
+
+        return Lines(lines())
+
     @app.post("/api/log_prob", responses=PROBLEMS)
     async def log_prob(asked: AnyQuestion, request: Request) -> LogProbAnswer:
         """How probable what a complete sequence has at some places is, given the rest of it."""
@@ -165,6 +199,11 @@ def make_app(
         """A MIDI file as a model sees it: its notes on a grid of steps, its bars and its time."""
         return answers.song(fillers, asked)
 
+    @app.post("/api/table", responses=PROBLEMS)
+    def table(asked: TableQuestion) -> TableAnswer:
+        """A table as it can be drawn: its columns of numbers, and the times of its rows."""
+        return tables.tell_table(asked)
+
     @app.get("/healthz")
     async def healthz() -> Health:
         """That the server serves."""
@@ -173,7 +212,7 @@ def make_app(
     @app.get("/metrics", response_class=PlainTextResponse)
     async def tell_metrics() -> PlainTextResponse:
         """Counts and times of requests, for Prometheus."""
-        gauges = {"waiting": line.waiting}
+        gauges = {"waiting": line.waiting, "fits_waiting": fit_line.waiting}
         return PlainTextResponse(metrics.render(gauges), media_type=CONTENT_TYPE)
 
     @app.get("/", include_in_schema=False)
@@ -196,12 +235,18 @@ def _offer(name: str, filler: Filler) -> OfferedModel:
     kind = filler.kind
     return OfferedModel(
         name=name,
-        kind="text" if isinstance(kind, Text) else "music",
+        kind=_kind_name(kind),
         strategy=filler.strategy,
         strategies=[s for s in get_args(StrategyName) if _serves(filler, s)],
         gap_char=kind.gap_char if isinstance(kind, Text) else None,
         steps_per_beat=kind.steps_per_beat if isinstance(kind, Music) else None,
     )
+
+
+def _kind_name(kind: Kind) -> Literal["text", "music", "series"]:
+    if isinstance(kind, Text):
+        return "text"
+    return "music" if isinstance(kind, Music) else "series"
 
 
 def _serves(filler: Filler, strategy: str) -> bool:
@@ -212,37 +257,19 @@ def _serves(filler: Filler, strategy: str) -> bool:
     return True
 
 
-class GoneError(Exception):
-    """The client has not waited for the answer."""
-
-
-async def unless_gone(request: Request, answer: Awaitable[Any]) -> Any:
-    """The answer, which is given up when the client goes away before."""
-    wanted = asyncio.ensure_future(answer)
-    gone = asyncio.ensure_future(_disconnection(request))
-    try:
-        await asyncio.wait({wanted, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not wanted.done():
-            raise GoneError
-        return wanted.result()
-    finally:
-        wanted.cancel()
-        gone.cancel()
-
-
-async def _disconnection(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
 def _sentence(problem: Exception) -> str:
     match problem:
         case BusyError():
             return "Too many requests wait already: try again in a moment."
+        case GoneError():
+            return "The client has gone."
         case LateError():
             return "The answer did not come in time: ask for less, or try again."
-        case _:
+        case CaesuraError():
             return str(problem)
+        case _:
+            logging.getLogger("caesura").exception("A request failed.", exc_info=problem)
+            return "Something went wrong here; the server's log has it."
 
 
 def _say_problems(app: FastAPI) -> None:
@@ -264,17 +291,13 @@ def _say_problems(app: FastAPI) -> None:
         sentence = f"{problem.detail.rstrip('.')}."
         return JSONResponse({"detail": sentence}, problem.status_code, problem.headers)
 
-    def say_unexpected(_: Request, problem: Exception) -> JSONResponse:
-        logging.getLogger("caesura").exception("A request failed.", exc_info=problem)
-        return JSONResponse({"detail": "Something went wrong here; the server's log has it."}, 500)
-
     app.add_exception_handler(CaesuraError, answer(422))
     app.add_exception_handler(BusyError, answer(429, **{"Retry-After": str(RETRY_SECONDS)}))
     app.add_exception_handler(LateError, answer(504))
     app.add_exception_handler(GoneError, answer(499))  # which nobody will see
     app.add_exception_handler(HTTPException, say_refused)
     app.add_exception_handler(RequestValidationError, say_invalid)
-    app.add_exception_handler(Exception, say_unexpected)
+    app.add_exception_handler(Exception, answer(500))
 
 
 def _first_mistake(problem: RequestValidationError) -> str:

@@ -19,6 +19,10 @@ SPANS = 2_000  # that name what is missing, or pinned
 SAMPLES = 64
 MIDI_BYTES = 1 << 20
 STEPS = 10_000  # of a song
+CSV_CHARACTERS = 1 << 20  # of a table
+ROWS = 20_000
+COLUMNS = 30
+MISSING = 20_000  # numbers that are drawn for a table
 BODY_BYTES = 2 << 20  # a song in base64, and the spans
 
 
@@ -30,6 +34,9 @@ class Limits:
     together: int = 8  # fills of like texts that are done at once
     seconds: float = 120.0  # until an answer, waiting included
     states: int = 1 << 16  # of the nets, held at once; those of the text model have 14 kB each
+    fits_waiting: int = 4
+    fit_seconds: float = 1800.0  # until a table is filled, waiting included
+    updates: int = 10_000  # in the training of a fit, where the recipe has more
 
 
 class Work(NamedTuple):

@@ -35,6 +35,7 @@ class Line:
     def __init__(self, waiting: int, together: int, seconds: float) -> None:
         self._most, self._together, self._seconds = waiting, together, seconds
         self._jobs: list[Job] = []
+        self._working = False
         self._changed = threading.Condition()
         self._open = True
         # A daemon: a program on the model that nobody waits for need not hold up the end.
@@ -47,17 +48,30 @@ class Line:
 
     async def run(self, work: Work, item: Any, like: Hashable = None) -> Any:
         """The answer for one item, when its turn has come."""
+        return await self.answer(self.put(work, item, like))
+
+    def put(self, work: Work, item: Any, like: Hashable = None) -> "Future[Any]":
+        """A place at the end of the line, if there is one."""
         job = Job(work, item, like, Future())
         with self._changed:
             if self.waiting >= self._most or not self._open:
                 raise BusyError
             self._jobs.append(job)
-            self._changed.notify()
+            self._changed.notify_all()
+        return job.answer
+
+    async def answer(self, place: "Future[Any]") -> Any:
+        """What comes of a place in the line."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await asyncio.wrap_future(job.answer)
+                return await asyncio.wrap_future(place)
         except TimeoutError:
             raise LateError from None
+
+    def give_way(self, seconds: float) -> None:
+        """Wait until nobody waits here and nothing is worked on; for so long at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._jobs or self._working), seconds)
 
     def close(self) -> None:
         """Give up what waits; what has begun is the last."""
@@ -65,7 +79,7 @@ class Line:
             self._open = False
             for job in self._jobs:
                 job.answer.cancel()
-            self._changed.notify()
+            self._changed.notify_all()
 
     def _serve(self) -> None:
         while jobs := self._next():
@@ -76,9 +90,12 @@ class Line:
     def _next(self) -> list[Job]:
         """The oldest job with those like it, once there is one; none when the line is closed."""
         with self._changed:
+            self._working = False
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._jobs or not self._open)
             if not self._open:
                 return []
+            self._working = True
             first = self._jobs[0]
             alike = [job for job in self._jobs if job is first or _are_alike(job, first)]
             chosen = alike[: self._together]

@@ -2,10 +2,18 @@
 
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from caesura.kinds.roll import KEYS, LOWEST_KEY
-from caesura.web.limits import CHARACTERS, MIDI_BYTES, SAMPLES, SPANS, STEPS
+from caesura.web.limits import (
+    CHARACTERS,
+    COLUMNS,
+    CSV_CHARACTERS,
+    MIDI_BYTES,
+    SAMPLES,
+    SPANS,
+    STEPS,
+)
 
 # All but `bayes`, which needs minutes for what the others do in a second.
 StrategyName = Literal["nade", "gsn", "sir", "oneway", "onegram"]
@@ -83,6 +91,32 @@ class SongQuestion(Asked):
     sequence: Base64
 
 
+Csv = Annotated[str, Field(min_length=1, max_length=CSV_CHARACTERS)]
+
+
+class TableQuestion(Asked):
+    """A table to be looked at."""
+
+    sequence: Csv = Field(description="CSV with a header; an empty cell is missing.")
+
+
+class SeriesFill(TableQuestion):
+    """A table to be filled."""
+
+    model: str | None = Field(
+        None,
+        max_length=100,
+        description="A name that `/api/models` offers; where none is given, a model is trained on "
+        "the table itself.",
+    )
+    columns: list[Annotated[str, Field(max_length=1000)]] | None = Field(
+        None,
+        max_length=COLUMNS,
+        description="Those to train on and to fill; all of numbers where none are given.",
+    )
+    seed: int = Field(0, ge=0, lt=2**32, description="The same seed, the same answer.")
+
+
 AnyQuestion = Annotated[TextQuestion | MusicQuestion, Field(discriminator="kind")]
 AnyFill = Annotated[TextFill | MusicFill, Field(discriminator="kind")]
 
@@ -104,7 +138,7 @@ class OfferedModel(BaseModel):
     """A model that the server has."""
 
     name: str
-    kind: Literal["text", "music"]
+    kind: Literal["text", "music", "series"]
     strategy: str = Field(description="The one that serves where none is asked for.")
     strategies: list[StrategyName]
     gap_char: str | None = Field(None, description="What marks a missing character of a text.")
@@ -179,3 +213,70 @@ class MarginalsAnswer(BaseModel):
     likeliest: list[list[tuple[str | int, float]]] = Field(
         description="Of each place, up to ten symbols with their probabilities."
     )
+
+
+class Column(BaseModel):
+    """A column of numbers."""
+
+    name: str
+    values: list[float | None] = Field(description="Of each row; null where it is missing.")
+
+
+class TableAnswer(BaseModel):
+    """A table as it can be drawn."""
+
+    time: str | None = Field(description="The column that holds the times of the rows.")
+    x: list[float] = Field(
+        description="When each row was, in seconds since 1970 by its own clock; or its number."
+    )
+    columns: list[Column]
+    others: list[str] = Field(description="Columns that are not of numbers: they stay as they are.")
+
+
+class FitWaits(BaseModel):
+    """Others are being trained before this one."""
+
+    state: Literal["waits"] = "waits"
+
+
+class FitTrains(BaseModel):
+    """A model is being trained on the table."""
+
+    state: Literal["trains"] = "trains"
+    step: int = Field(description="How many updates have been made.")
+    steps: int
+    validation: float | None = Field(description="Nats of a number that is held out.")
+    seconds_left: float | None
+
+
+class FitDraws(BaseModel):
+    """The gaps are being filled."""
+
+    state: Literal["draws"] = "draws"
+
+
+class FilledColumn(BaseModel):
+    """What was missing in a column."""
+
+    name: str
+    rows: list[int] = Field(description="Those in which it was missing.")
+    quantiles: list[list[float]] = Field(description="Of each level, the numbers of these rows.")
+    samples: list[list[float]] = Field(description="Some draws, which could have been.")
+
+
+class SeriesFilled(BaseModel):
+    """A table, filled."""
+
+    state: Literal["filled"] = "filled"
+    sequence: str = Field(
+        description="CSV with medians in the gaps; other cells are as they were sent."
+    )
+    levels: list[float] = Field(description="Of the quantiles.")
+    columns: list[FilledColumn]
+    seed: int
+
+
+class FitLine(RootModel[FitWaits | FitTrains | FitDraws | SeriesFilled]):
+    """What a fit says of itself; the last of its lines is the table, filled."""
+
+    root: FitWaits | FitTrains | FitDraws | SeriesFilled = Field(discriminator="state")
