@@ -1,23 +1,22 @@
-"""The page in a real browser: both views from beginning to end, at two widths.
+"""The page in a real browser: all views from beginning to end, at two widths.
 
 Screenshots are left in `screenshots/`, for a look at what no test can judge.
 """
 
 import base64
 import contextlib
-import socket
-import threading
-import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
-import uvicorn
 from playwright.sync_api import sync_playwright
 
 from caesura.kinds import Song
-from caesura.web import make_app
+from caesura.web import Limits, make_app
 from demo.tune import song as greensleeves
+from served import served
 from small_fillers import music_filler, text_filler
+from test_web_series import wave
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = Path("/usr/bin/chromium")
@@ -25,6 +24,7 @@ AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "screenshots"
 WIDTHS = {"phone": (390, 844, "dark"), "desk": (1280, 900, "light")}
 LONG = 60_000  # milliseconds: a first fill compiles
+UPDATES = 40  # of a fit
 
 pytestmark = [
     pytest.mark.browser,
@@ -37,17 +37,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address():
     """A server with small models, at a port that is free."""
-    app = make_app({"text": text_filler(), "music": music_filler()})
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(20)
-    assert not thread.is_alive()
+    fillers = {"text": text_filler(), "music": music_filler()}
+    with served(make_app(fillers, limits=Limits(updates=UPDATES))) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +269,102 @@ def test_a_song_of_ones_own_is_opened_or_refused(page, tmp_path):
     page.wait_for_selector("#song-name:has-text('dropped.mid')")
 
 
+def looked_at(page) -> str:
+    """What the first chart says of the row that is looked at."""
+    return page.get_attribute("#charts canvas", "aria-valuetext")
+
+
+def test_the_journey_of_a_series(page):
+    page.goto("/#series")
+    page.wait_for_selector("#table-name:has-text('CO₂ at Mauna Loa')")
+    label = page.get_attribute("#charts canvas", "aria-label")
+    assert label == "co2_ppm: 53 of 614 missing, 19 gaps"
+    look(page, "series-1-opened")
+    page.click("#series-fill")
+    page.wait_for_selector("#series-left:has-text('of 40 updates')")
+    assert page.get_attribute("#series-progress", "value")
+    look(page, "series-2-trains")
+    filled(page, "series")
+    assert "Filled: 53 numbers" in page.inner_text("#series-status")
+    assert not page.is_visible("#series-progress")
+    look(page, "series-3-filled")
+
+    # By keys: the gaps one after the other, and what fills them.
+    page.focus("#charts canvas")
+    page.keyboard.press("Home")
+    assert looked_at(page) == "1958-03-29: 316.1"
+    page.keyboard.press("PageDown")
+    assert looked_at(page).startswith("1958-05-10: 3")
+    assert ", 90 % from 3" in looked_at(page)
+    # By pointing; and closer, by buttons and by dragging.
+    for _ in range(13):
+        page.click("#series-next")
+    assert looked_at(page).startswith("1964-01-25: 3")
+    look(page, "series-4-closer")
+    box = page.locator("#charts canvas").bounding_box()
+    page.mouse.move(box["x"] + 80, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 160, box["y"] + 70, steps=4)
+    page.mouse.up()
+    assert page.is_enabled("#series-whole")
+    before = page.locator("#charts canvas").screenshot()
+
+    # A reload loses nothing, not even where one looked.
+    page.reload()
+    page.wait_for_selector("#numbers-rows tr >> nth=52", state="attached")
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(100)
+    page.hover("#charts canvas", position={"x": 160, "y": 70})
+    assert page.locator("#charts canvas").screenshot() == before
+    page.click("#series-whole")
+    assert page.is_disabled("#series-whole")
+
+    # The numbers, for who would rather read them, and the file.
+    page.click("summary")
+    assert page.inner_text("#numbers-rows tr >> nth=0").startswith("1958-05-10\tco2_ppm\t3")
+    look(page, "series-5-numbers")
+    with page.expect_download() as waiting:
+        page.click("#series-download")
+    assert waiting.value.suggested_filename == "CO₂ at Mauna Loa-filled.csv"
+    table = pd.read_csv(waiting.value.path())
+    assert table["co2_ppm"].notna().all()
+
+
+def test_a_table_of_ones_own_and_a_fit_that_is_stopped(page, tmp_path):
+    page.goto("/#series")
+    page.wait_for_selector("#table-name:has-text('CO₂ at Mauna Loa')")
+    wave().to_csv(tmp_path / "mine.csv", index=False)
+    page.set_input_files("#series-file", tmp_path / "mine.csv")
+    page.wait_for_selector("#table-name:has-text('mine.csv')")
+    assert page.locator("#charts canvas").count() == 2
+    assert page.inner_text("#series-status") == "Not of numbers, so left as they are: place."
+    assert page.is_disabled("#series-download")
+    page.uncheck("text=wind")
+    with page.expect_request("**/api/fill/series") as waiting:
+        page.click("#series-fill")
+    assert waiting.value.post_data_json["columns"] == ["tide"]
+    assert page.inner_text("#series-fill") == "Stop"
+    page.wait_for_selector("#series-status:has-text('Training begins')")
+    look(page, "series-6-of-ones-own")
+    page.click("#series-fill")
+    page.wait_for_selector("#series-status:has-text('Stopped.')")
+    assert page.inner_text("#series-fill") == "Fill"
+    assert not page.is_visible("#series-progress")
+    page.evaluate(
+        """(text) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([text], "dropped.csv"));
+            const drop = new DragEvent("drop", {dataTransfer, bubbles: true, cancelable: true});
+            document.getElementById("charts").dispatchEvent(drop);
+        }""",
+        "a\n1\n\n3\n",
+    )
+    page.wait_for_selector("#table-name:has-text('dropped.csv')")
+    page.focus("#charts canvas")
+    page.keyboard.press("End")
+    assert looked_at(page) == "row 3: 3"
+
+
 @pytest.mark.skipif(
     not AXE.exists(), reason="no faults of access are looked for: `npm install --no-save axe-core`"
 )
@@ -311,3 +399,11 @@ def test_a_refusal_is_shown_as_the_sentence_that_it_is(browser, address):
         page.wait_for_selector("#music-status.problem")
         assert page.inner_text("#music-status") == "The song is not a MIDI file."
         assert page.inner_text("#song-name") == "Greensleeves"
+        page.goto("/#series")
+        page.wait_for_selector("#table-name:has-text('CO₂ at Mauna Loa')")
+        few = {"name": "few.csv", "mimeType": "text/csv", "buffer": b"a\n1\n\n3\n"}
+        page.set_input_files("#series-file", few)
+        page.wait_for_selector("#table-name:has-text('few.csv')")
+        page.click("#series-fill")
+        page.wait_for_selector("#series-status.problem")
+        assert "too few to learn from" in page.inner_text("#series-status")

@@ -51,7 +51,7 @@ def tell_table(asked: TableQuestion) -> TableAnswer:
     frame = _read(asked.sequence)
     kind = Series.learn([frame], least_observed=1)
     index = times_of(frame, kind.time)
-    x = np.arange(len(frame)) if index is None else _seconds(index)
+    x = np.arange(len(frame), dtype=float) if index is None else _seconds(index)
     return TableAnswer(
         time=kind.time or None,
         x=x.tolist(),
@@ -72,15 +72,19 @@ def read_fill(fillers: Mapping[str, Filler], asked: SeriesFill) -> Table:
         raise CaesuraError("Columns are chosen in training: the model has its own.")
     else:
         kind = filler.kind
-    missing = int(kind.read(frame).missing.sum())
-    if not missing:
+    missing = kind.read(frame).missing
+    if not missing[kind.rows_of(frame)].any():
         raise CaesuraError("Nothing is missing in these columns.")
-    if missing > MISSING:
-        raise CaesuraError(f"{missing} numbers are missing, and the server draws {MISSING} at most.")
+    if (count := int(missing.sum())) > MISSING:
+        raise CaesuraError(
+            f"In the table {count} numbers are missing, and the server draws {MISSING} at most."
+        )
     return Table(asked, frame, filler)
 
 
-def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bool]) -> SeriesFilled:
+def fill_table(
+    table: Table, updates: int, report: Report, stop: Callable[[], bool]
+) -> SeriesFilled:
     """The table, filled as `caesura fill series` does; `Stopped` where that is asked for."""
     asked, frame, filler = table
     filler = filler or _train(asked, frame, updates, report, stop)

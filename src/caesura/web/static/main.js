@@ -1,9 +1,11 @@
 // The page as a whole: which views there are, and which of them is shown.
 import { get } from "./api.js";
 import { startMusic } from "./music.js";
+import { startSeries } from "./series.js";
 import { startText } from "./text.js";
 
-const VIEWS = { text: startText, music: startMusic };
+const VIEWS = { text: startText, music: startMusic, series: startSeries };
+const NEEDS_NO_MODEL = "series"; // it is trained on what is to be filled
 
 async function start() {
   const status = document.getElementById("page-status");
@@ -15,7 +17,8 @@ async function start() {
     status.classList.add("problem");
     return;
   }
-  const views = Object.keys(VIEWS).filter((kind) => models.some((model) => model.kind === kind));
+  const offered = new Set([NEEDS_NO_MODEL, ...models.map((model) => model.kind)]);
+  const views = Object.keys(VIEWS).filter((kind) => offered.has(kind));
   for (const link of document.querySelectorAll("nav a")) {
     link.hidden = !views.includes(link.hash.slice(1));
   }

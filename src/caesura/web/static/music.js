@@ -1,6 +1,7 @@
 // The music view: bars that are erased, filled, looked at and listened to.
 import { ask } from "./api.js";
 import { bar, element, options, percent } from "./elements.js";
+import { download, onFile } from "./files.js";
 import { KEYS, LOWEST, Mask } from "./mask.js";
 import { Player } from "./player.js";
 import { keyName, Roll } from "./roll.js";
@@ -68,7 +69,7 @@ export function startMusic(models) {
   }
 
   async function openFile(file) {
-    if (file) await open(file.name, toBase64(await file.arrayBuffer()), () => []);
+    await open(file.name, toBase64(await file.arrayBuffer()), () => []);
   }
 
   function fill() {
@@ -299,18 +300,13 @@ export function startMusic(models) {
     $(id).addEventListener("click", () => (player.playing ? player.stop() : play(id === "music-play-gap")));
   }
 
-  function download() {
+  function downloadSong() {
     if (!score) return;
     const filled = page.answer && page.shown !== BEFORE;
     const sequence = filled ? page.answer.versions[page.shown].sequence : page.sequence;
     const bytes = Uint8Array.from(atob(sequence), (c) => c.charCodeAt(0));
     const name = page.name.replace(/\.midi?$/i, "");
-    const link = element("a", {
-      href: URL.createObjectURL(new Blob([bytes], { type: "audio/midi" })),
-      download: filled ? `${name}-filled-${page.shown + 1}.mid` : `${name}.mid`,
-    });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    download(filled ? `${name}-filled-${page.shown + 1}.mid` : `${name}.mid`, bytes, "audio/midi");
   }
 
   $("music-fill").addEventListener("click", () => (work.running ? work.stop() : fill()));
@@ -319,27 +315,12 @@ export function startMusic(models) {
     fill();
   });
   $("music-back").addEventListener("click", () => score && change({ first: 0, stop: score.steps, ...ALL_KEYS }, false));
-  $("music-download").addEventListener("click", download);
+  $("music-download").addEventListener("click", downloadSong);
   $("music-example").addEventListener("click", openExample);
-  $("music-open").addEventListener("click", () => $("music-file").click());
-  $("music-file").addEventListener("change", (event) => {
-    openFile(event.target.files[0]);
-    event.target.value = ""; // so that the same file can be opened again
-  });
-  const view = $("view-music");
-  const card = $("roll-card");
-  view.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    card.classList.add("dropping");
-  });
-  view.addEventListener("dragleave", (event) => {
-    if (!view.contains(event.relatedTarget)) card.classList.remove("dropping");
-  });
-  view.addEventListener("drop", (event) => {
-    event.preventDefault();
-    card.classList.remove("dropping");
-    openFile(event.dataTransfer.files[0]);
-  });
+  onFile(
+    { view: $("view-music"), card: $("roll-card"), button: $("music-open"), input: $("music-file") },
+    openFile,
+  );
   const pitches = Array.from({ length: KEYS }, (_, n) => LOWEST + n);
   for (const [id, chosen] of [["key-lowest", ALL_KEYS.lowest], ["key-highest", ALL_KEYS.highest]]) {
     $(id).replaceChildren(...pitches.map((key) => element("option", { value: key, text: keyName(key) })));
