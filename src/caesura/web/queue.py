@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+ENDING = 20.0  # seconds that a piece of work has when the line is closed
+
 Work = Callable[[Sequence[Any]], Sequence[Any]]  # from items to as many answers
 
 
@@ -38,8 +40,9 @@ class Line:
         self._working = False
         self._changed = threading.Condition()
         self._open = True
-        # A daemon: a program on the model that nobody waits for need not hold up the end.
-        threading.Thread(target=self._serve, name="model", daemon=True).start()
+        # A daemon: a program on the model that nobody waits for need not hold up the end for long.
+        self._thread = threading.Thread(target=self._serve, name="model", daemon=True)
+        self._thread.start()
 
     @property
     def waiting(self) -> int:
@@ -74,12 +77,16 @@ class Line:
             self._changed.wait_for(lambda: not (self._jobs or self._working), seconds)
 
     def close(self) -> None:
-        """Give up what waits; what has begun is the last."""
+        """Give up what waits; what has begun is the last, and has some seconds to end in.
+
+        Python cannot end in peace while a program of JAX runs in one of its threads.
+        """
         with self._changed:
             self._open = False
             for job in self._jobs:
                 job.answer.cancel()
             self._changed.notify_all()
+        self._thread.join(ENDING)
 
     def _serve(self) -> None:
         while jobs := self._next():

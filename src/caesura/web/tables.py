@@ -121,7 +121,8 @@ def _train(
                 step=progress.step,
                 steps=progress.steps,
                 validation=progress.validation,
-                seconds_left=progress.seconds_left,
+                # The first update compiles, so that it says nothing of those to come.
+                seconds_left=progress.seconds_left if progress.step > 1 else None,
             )
         )
 

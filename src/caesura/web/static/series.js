@@ -108,25 +108,26 @@ export function startSeries(models) {
     look(charts[0]?.chart.row ?? null);
   }
 
-  // What stands at a row, in words.
+  // What stands at a row, to be read or to be heard.
   function tell({ column, chart }, row) {
-    const value = column.values[row];
-    const digits = digitsOf(column.values);
-    if (value !== null) return `${table.say(row)}: ${value}`;
+    if (row === null) return ["", "no row is looked at"];
+    const when = table.say(row);
+    const value = column.values[row] ?? "missing";
     const n = chart.filled?.places.get(row);
-    if (n === undefined) return `${table.say(row)}: missing`;
+    if (n === undefined) return [`${when}: ${value}`, `${when}: ${value}`];
+    const digits = digitsOf(column.values);
     const [low, , median, , high] = chart.filled.quantiles.map((numbers) => numbers[n].toFixed(digits));
-    return `${table.say(row)}: ${median}, 90 % from ${low} to ${high}`;
+    return [`${when}: ${median} (${low} to ${high})`, `${when}: ${median}, 90 % from ${low} to ${high}`];
   }
 
   function look(row) {
     for (const made of charts) {
       made.chart.row = row;
       made.chart.draw();
-      const words = row === null ? "" : tell(made, row);
-      made.readout.textContent = words;
+      const [read, heard] = tell(made, row);
+      made.readout.textContent = read;
       made.canvas.setAttribute("aria-valuenow", (row ?? 0) + 1);
-      made.canvas.setAttribute("aria-valuetext", words || "no row is looked at");
+      made.canvas.setAttribute("aria-valuetext", heard);
     }
   }
 
@@ -188,8 +189,9 @@ export function startSeries(models) {
     };
     if (state !== heard && words[state]) work.say(words[state], "working");
     heard = state;
-    if (state === "trains") progress(told.step / told.steps, `${told.step} of ${told.steps} updates, ${duration(told.seconds_left)} left`);
-    else progress(null);
+    if (state !== "trains") return progress(null);
+    const left = told.seconds_left === null ? "" : `, ${duration(told.seconds_left)} left`;
+    progress(told.step / told.steps, `${told.step} of ${told.steps} updates${left}`);
   }
 
   // A part of the whole; null where nobody knows, undefined for none at all.
