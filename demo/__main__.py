@@ -1,4 +1,4 @@
-"""Fill gaps in some texts and two bars of a tune, and lay out what comes of it on one page."""
+"""Fill gaps in some texts, a tune and a series, and lay out what comes of it on one page."""
 
 import time
 from collections.abc import Callable
@@ -10,8 +10,10 @@ from rich.console import Console
 import caesura
 from caesura.files import make_folder, write_text
 from caesura.plot import save_picture
+from caesura.plot_series import plot_filled
 from demo import terminal
 from demo.bars import refill
+from demo.carbon import UPDATES, fill_weeks
 from demo.page import write_page
 from demo.restoration import CONTEST, CONTESTANTS, TEXTS, restore
 from demo.tune import ERASED, song
@@ -19,14 +21,20 @@ from demo.tune import ERASED, song
 OUT = Path(__file__).parent / "out"
 
 
-def main(folder: Path = OUT, load: Callable[[str], caesura.Filler] = caesura.load) -> None:
-    """Everything into one folder; `load` gives the models called 'text' and 'music'."""
+def main(
+    folder: Path = OUT,
+    load: Callable[[str], caesura.Filler] = caesura.load,
+    updates: int = UPDATES,
+) -> None:
+    """Everything into one folder; `load` gives the models called 'text' and 'music', and that of
+    the series is trained here, by so many updates."""
     began = time.perf_counter()
     console = Console(highlight=False)
     terminal.greet(console)
-    # Most of the time goes into compiling, on one core: so words and music go side by side.
+    # Most of the time goes into compiling, on one core: so all go side by side.
     with console.status("One moment: programs are being compiled"), ThreadPoolExecutor() as pool:
         refilling = pool.submit(refill, load("music"), song(), ERASED)
+        measuring = pool.submit(fill_weeks, updates)
         filler = load("text")
         restorations = []
         for title, text in TEXTS.items():
@@ -35,12 +43,15 @@ def main(folder: Path = OUT, load: Callable[[str], caesura.Filler] = caesura.loa
         contest = [restore(filler, strategy, CONTEST, strategy) for strategy in CONTESTANTS]
         terminal.show_contest(console, contest)
         refilled = refilling.result()
+        weeks = measuring.result()
     terminal.show_bars(console, refilled)
+    terminal.show_weeks(console, weeks)
     make_folder(folder)
     for name, version in refilled.songs.items():
         version.save(folder / f"{name}.mid")
     save_picture(refilled.fill.plot(), folder / "filled.png")
-    write_text(folder / "index.html", write_page(restorations, contest, refilled))
+    save_picture(plot_filled(weeks.filled, "90 % interval"), folder / "co2.png")
+    write_text(folder / "index.html", write_page(restorations, contest, refilled, weeks))
     terminal.farewell(console, folder / "index.html", time.perf_counter() - began)
 
 

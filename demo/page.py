@@ -7,6 +7,7 @@ from string import Template
 import caesura
 from demo.bars import SAMPLES as MUSIC_SAMPLES
 from demo.bars import Refilled
+from demo.carbon import Weeks
 from demo.chance import chance, percent
 from demo.restoration import CONTESTANTS, SAMPLES, Letter, Reading, Restoration
 from demo.rolls import STEP, draw_roll
@@ -16,7 +17,10 @@ TEMPLATE = Path(__file__).parent / "page.html"
 
 
 def write_page(
-    restorations: list[Restoration], contest: list[Restoration], refilled: Refilled
+    restorations: list[Restoration],
+    contest: list[Restoration],
+    refilled: Refilled,
+    weeks: Weeks,
 ) -> str:
     """The page as HTML."""
     first, stop = refilled.bars
@@ -27,6 +31,10 @@ def write_page(
         tune=escape(TITLE),
         bars=f"{first} and {stop - 1}",
         rolls=_figures(refilled),
+        weeks=len(weeks.filled.missing),
+        missing=weeks.missing,
+        longest=weeks.longest[1],
+        width=f"{weeks.width:.1f}",
         step=STEP,
         version=caesura.__version__,
         seconds_per_step=SECONDS_PER_STEP,

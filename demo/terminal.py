@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from demo.bars import Refilled
+from demo.carbon import Weeks
 from demo.chance import chance, percent
 from demo.restoration import CONTESTANTS, Candidate, Reading, Restoration
 from demo.tune import TITLE
@@ -62,6 +63,15 @@ def show_bars(console: Console, refilled: Refilled) -> None:
     _head(console, TITLE, f"bars {first} and {stop - 1} erased")
     for name in refilled.songs:
         console.print(Text(f"  {name:10}").append(_melody(refilled, name)))
+
+
+def show_weeks(console: Console, weeks: Weeks) -> None:
+    """What was missing of the series, and how surely it is filled."""
+    day, length = weeks.longest
+    told = f"{weeks.missing} of {len(weeks.filled.missing)} weeks were never measured"
+    _head(console, "Carbon dioxide at Mauna Loa", told)
+    console.print(f"  the longest gap: {length} weeks from {day} on")
+    console.print(f"  filled within {weeks.width:.1f} ppm or less, with 90 % confidence")
 
 
 def farewell(console: Console, page: Path, seconds: float) -> None:

@@ -21,7 +21,7 @@ from demo.tune import EIGHTH, ERASED, song
 from small_nets import random_values
 
 SONGS = {"original", "erased", "filled-1", "filled-2", "filled-3"}
-VOID = {"meta"}  # what HTML never closes
+VOID = {"meta", "img"}  # what HTML never closes
 START, STOP = ((bar - 1) * 6 * EIGHTH for bar in ERASED)  # ticks
 
 
@@ -72,7 +72,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new"
-    main(folder, tiny)
+    main(folder, tiny, updates=2)
     return folder
 
 
@@ -88,7 +88,7 @@ def shades(elements) -> list[float]:
 @pytest.mark.slow
 def test_every_file_is_there_and_the_page_needs_no_other(out, page):
     names = {path.name for path in out.iterdir()}
-    assert names == {f"{song}.mid" for song in SONGS} | {"index.html", "filled.png"}
+    assert names == {f"{song}.mid" for song in SONGS} | {"index.html", "filled.png", "co2.png"}
     asked = [a[key] for _, a, _ in page.elements for key in ("href", "src") if key in a]
     assert set(asked) == names - {"index.html"}
     content = (out / "index.html").read_text(encoding="utf-8")

@@ -33,12 +33,13 @@ def test_every_component_is_hidden_as_often_as_the_others(hidden):
 
 def test_the_net_meets_all_shapes(hidden):
     """Each of them in a fair share of the draws; singled out by what the others hardly make."""
-    columns = hidden.mean(axis=1)
-    few = (hidden.mean(axis=(1, 2)) > 0) & (hidden.mean(axis=(1, 2)) < 0.2)
-    one_not_the_other = (columns.max(axis=1) > 0.7) & (columns.min(axis=1) < 0.2)
-    whole = hidden.all(axis=2).mean(axis=1)
-    frames = (whole > 0.3) & (hidden[~hidden.all(axis=2)].mean() < 1)
-    assert min(few.mean(), one_not_the_other.mean(), frames.mean()) > 0.1
+    columns, share = hidden.mean(axis=1), hidden.mean(axis=(1, 2))
+    few = (share > 0) & (share < 0.2)
+    one_more_than_another = columns.max(axis=1) > columns.min(axis=1) + 0.4
+    whole_frames = hidden.all(axis=2).mean(axis=1) > 0.3
+    assert few.mean() > 0.15
+    assert one_more_than_another.mean() > 0.07
+    assert whole_frames.mean() > 0.23
     assert hidden.all(axis=(1, 2)).mean() < 0.05
 
 

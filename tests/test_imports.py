@@ -14,7 +14,7 @@ LAYERS = [
     {"cache_folder", "files", "pretrained"},
     {"bins", "calibration", "scores", "sequence"},
     {"kinds", "nets"},
-    {"datasets", "plot", "plot_series"},
+    {"datasets", "plot", "plot_calibration", "plot_series"},
     {"strategies", "training"},
     {"fill", "modelfile"},
     {"filler", "evaluate"},

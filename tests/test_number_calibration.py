@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from caesura.bins import BINS, EDGES, share_below
+from caesura.bins import BINS, EDGES, crps, share_below
 from caesura.calibration import tally_numbers
 
 
@@ -25,6 +25,17 @@ def test_the_share_below_is_that_of_the_distribution():
     assert stated(mean, 0.7).shape[-1] == BINS
 
 
+def test_the_crps_is_that_of_the_distribution():
+    """Against its closed form for normal distributions (Gneiting and Raftery 2007, Eq. 21)."""
+    draw = np.random.default_rng(2)
+    mean, value = 2 * draw.normal(size=(2, 500))
+    z = (value - mean) / 0.7
+    exact = 0.7 * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    np.testing.assert_allclose(crps(stated(mean, 0.7), value), exact, rtol=0.01, atol=2e-3)
+    far = crps(stated(np.zeros(2), 1e-3), np.array([-100.0, 100.0]))
+    np.testing.assert_allclose(far, 100, atol=0.1)
+
+
 @pytest.mark.parametrize(("claimed", "covered"), [(0.5, (0.5, 0.8, 0.95)), (0.25, None)])
 def test_the_tally_tells_whom_to_believe(claimed, covered):
     draw = np.random.default_rng(1)
@@ -40,6 +51,8 @@ def test_the_tally_tells_whom_to_believe(claimed, covered):
     else:
         assert tally.calibration_error > 0.04
     np.testing.assert_allclose(tally.median_error, 0.5 * np.sqrt(2 / np.pi), atol=0.01)
+    if covered:
+        np.testing.assert_allclose(tally.crps, 0.5 / np.sqrt(np.pi), atol=0.01)
     told = (tally + tally).told()
     assert told["gaps"] == 8000
     assert sum(one["true"] for one in told["reliability"]) == pytest.approx(1)

@@ -47,3 +47,30 @@ def quantile(log_probs: Float[np.ndarray, "*shape BINS"], q: float) -> Float[np.
     share = np.clip((q - low) / np.maximum(high - low, 1e-12), 0, 1)
     left, right = EDGES[bins[..., 0] - 1], EDGES[bins[..., 0]]
     return np.asarray(left + share * (right - left))
+
+
+def crps(
+    log_probs: Float[np.ndarray, "*shape BINS"], values: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """The continuous ranked probability score of each number: ∫ (F(x) − [x ≥ value])² dx.
+
+    F, the share below x, is linear inside a bin; all of an open bin lies at its edge. So between
+    two edges, or an edge and the value, the integrand is a square of something linear.
+    """
+    mass = np.exp(log_probs.astype(np.float64))
+    below = np.cumsum(mass, axis=-1)[..., :-1] / mass.sum(axis=-1, keepdims=True)  # at each edge
+    value = np.clip(values, EDGES[0], EDGES[-1])[..., None]
+    at_value = share_below(log_probs, value[..., 0])[..., None]
+    left, right = np.minimum(EDGES, value), np.maximum(EDGES, value)
+    under = np.where(value > EDGES, below, at_value)
+    over = 1 - np.where(value < EDGES, below, at_value)
+    beyond = np.abs(values - value[..., 0])  # where F is 0 or 1, the other term alone counts
+    return _squares(left, under) + _squares(right, over) + beyond
+
+
+def _squares(
+    x: Float[np.ndarray, "*shape n"], y: Float[np.ndarray, "*shape n"]
+) -> Float[np.ndarray, "*shape"]:
+    """∫ y² dx along the lines between points."""
+    a, b = y[..., :-1], y[..., 1:]
+    return np.asarray(((a * a + a * b + b * b) / 3 * np.diff(x, axis=-1)).sum(axis=-1))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from caesura.bins import quantile, share_below
+from caesura.bins import crps, quantile, share_below
 from caesura.scores import COVERAGES
 
 BINS = 10  # of equal width, from 0 to 1
@@ -148,11 +148,13 @@ class NumberTally(Tally):
         "coverage_80": "in 80 %",
         "coverage_95": "in 95 %",
         "median_error": "|median − truth|",
+        "crps": "CRPS",
         "calibration_error_by_position": "calibration error",
     }
 
     inside: Int[np.ndarray, "3 g"]  # how many numbers lie in the central intervals
     error: Float[np.ndarray, " g"]  # the sum of |median − truth|, in standardised units
+    ranked: Float[np.ndarray, " g"]  # the sum of the CRPS, in the same
 
     @property
     def coverage_50(self) -> Float[np.ndarray, " g"]:
@@ -173,6 +175,11 @@ class NumberTally(Tally):
     def median_error(self) -> Float[np.ndarray, " g"]:
         """How far the median is from the truth, on average."""
         return _rate(self.error, self.true.sum(axis=1))
+
+    @property
+    def crps(self) -> Float[np.ndarray, " g"]:
+        """The continuous ranked probability score: the error of a distribution, not of a number."""
+        return _rate(self.ranked, self.true.sum(axis=1))
 
 
 def tally_symbols(
@@ -220,6 +227,7 @@ def tally_numbers(
         true=true,
         inside=np.stack([(off_centre <= share).sum(axis=(0, 2)) for share in COVERAGES]),
         error=np.abs(quantile(log_probs, 0.5) - truth).sum(axis=(0, 2)),
+        ranked=crps(log_probs, truth).sum(axis=(0, 2)),
     )
 
 

@@ -56,12 +56,17 @@ def plot_positions(curves: Mapping[str, Float[np.ndarray, " g"]]) -> "Figure":
 
 
 def draw_positions(axes: Any, curves: Mapping[str, Curve]) -> None:
-    """Curves over the positions in a gap."""
+    """Curves of the NLL over the positions in a gap."""
+    draw_curves(axes, curves)
+    label_positions(axes, "NLL (nats a step)")
+
+
+def label_positions(axes: Any, what: str) -> None:
+    """Say that something is shown over the positions in a gap."""
     from matplotlib.ticker import MaxNLocator
 
-    draw_curves(axes, curves)
     axes.set_xlabel("position in the gap")
-    axes.set_ylabel("NLL (nats a step)")
+    axes.set_ylabel(what)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 

@@ -15,6 +15,8 @@ from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from caesura.evaluate import GapScores, PositionScores
 
 
@@ -61,7 +63,8 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Draw the NLL by position in the gap, as a .png, .svg or .pdf file.",
+            help="Draw the NLL by position in the gap, and for series the CRPS, the coverage of "
+            "intervals and the PIT, as a .png, .svg or .pdf file.",
         ),
     ] = None,
     folder: DataFolder = None,
@@ -78,7 +81,7 @@ def evaluate(
     make_key(seed)
     weights = find_model(model)
     if picture is not None:
-        from caesura.plot import check_picture
+        from caesura.plot import check_picture, save_picture
 
         check_picture(picture)
         check_output(picture, (weights, *data))
@@ -103,16 +106,24 @@ def evaluate(
             positions = score_positions(*given, **choice, report=counter.count)
         results[method.name] = Result(whole, positions, effective_samples(*given, **choice))
     if picture is not None:
-        from caesura.plot import plot_positions, save_picture
-
-        curves = {name: result.positions.nll for name, result in results.items()}
-        save_picture(plot_positions(curves), picture)
+        save_picture(_draw(results), picture)
         note(f"The picture is in '{picture}'.")
     if json:
         asked = {"model": model, "data": data, "gap": gap, "margin": margin, "seed": seed}
         answer_json(asked | {"results": [_told(*result) for result in results.items()]})
     else:
         _show(results)
+
+
+def _draw(results: dict[str, Result]) -> "Figure":
+    from caesura.calibration import NumberTally
+    from caesura.plot import plot_positions
+    from caesura.plot_calibration import plot_calibration
+
+    nll = {name: result.positions.nll for name, result in results.items()}
+    tallies = {name: result.positions.tally for name, result in results.items()}
+    numbers = {name: tally for name, tally in tallies.items() if isinstance(tally, NumberTally)}
+    return plot_calibration(nll, numbers) if numbers else plot_positions(nll)
 
 
 def _told(name: str, result: Result) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 
 class Pattern(NamedTuple):
@@ -69,11 +71,12 @@ class Parts:
 
     def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
         """What of `length` frames is hidden."""
-        key_stretch, key_steps, key_range, key_set, key_kind = jax.random.split(key, 5)
-        inside = _any_range(key_range, components)
-        kinds = jnp.stack([inside, ~inside, _any_set(key_set, components)])
-        part = kinds[jax.random.randint(key_kind, (), 0, len(kinds))]
-        steps = _any_range(key_stretch, length) & _any_set(key_steps, length)
+        sizes = (2, 1 + length, 2, 1 + components, 1)
+        stretch, steps, inside, members, kind = _chances(key, sizes)
+        inside = _any_range(inside, components)
+        kinds = jnp.stack([inside, ~inside, _any_set(members)])
+        part = kinds[_any_of(kind[0], len(kinds))]
+        steps = _any_range(stretch, length) & _any_set(steps)
         return steps[:, None] & part
 
 
@@ -87,24 +90,34 @@ class Holes:
 
     def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
         """What of `length` frames is hidden."""
-        key_share, key_points, key_part, key_runs, key_stretch, key_shape = jax.random.split(key, 6)
-        share = jax.random.uniform(key_share) ** 2  # few more often than many
-        points = jax.random.bernoulli(key_points, share, (length, components))
-        part = _any_set(key_part, components)
-        keys = jax.random.split(key_runs, components)
-        runs = jax.vmap(lambda key: _any_range(key, length), out_axes=1)(keys)
-        stretch = _any_range(key_stretch, length)[:, None]
+        sizes = (2, length * components, 1 + components, 2 * components, 2)
+        few, points, part, runs, stretch = _chances(key, sizes)
+        share = few[0] ** 2  # few more often than many
+        points = points.reshape(length, components) < share
+        part = _any_set(part)
+        runs = jax.vmap(partial(_any_range, size=length), out_axes=1)(runs.reshape(-1, 2))
+        stretch = _any_range(stretch, length)[:, None]
         shapes = jnp.stack(jnp.broadcast_arrays(False, runs & part, stretch & part, stretch))
-        return points | shapes[jax.random.randint(key_shape, (), 0, len(shapes))]
+        return points | shapes[_any_of(few[1], len(shapes))]
 
 
-def _any_range(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
-    first, last = jnp.sort(jax.random.randint(key, (2,), 0, size + 1))
+def _chances(key: PRNGKeyArray, sizes: tuple[int, ...]) -> list[Float[Array, " _"]]:
+    """Numbers from 0 to 1, drawn together: each draw by itself would take long to compile."""
+    ends = list(accumulate(sizes))
+    return jnp.split(jax.random.uniform(key, ends[-1:]), ends[:-1])
+
+
+def _any_of(chance: Float[Array, "*n"], size: int) -> Int[Array, "*n"]:
+    """One of the numbers from 0 to size − 1."""
+    return jnp.minimum((chance * size).astype(int), size - 1)
+
+
+def _any_range(chances: Float[Array, " 2"], size: int) -> Bool[Array, " size"]:
+    first, last = jnp.sort(_any_of(chances, size + 1))
     place = jnp.arange(size)
     return (place >= first) & (place < last)
 
 
-def _any_set(key: PRNGKeyArray, size: int) -> Bool[Array, " size"]:
+def _any_set(chances: Float[Array, " n"]) -> Bool[Array, " n-1"]:
     """Every number of members is equally likely."""
-    key_share, key_each = jax.random.split(key)
-    return jax.random.bernoulli(key_each, jax.random.uniform(key_share), (size,))
+    return chances[1:] < chances[0]

@@ -1,0 +1,222 @@
+"""Imputation of real series by the protocol of TSI-Bench, against its 24 models.
+
+    CAESURA_DATA=data python benchmarks/series.py "ett point01" "beijing point01" --seeds 5
+    python benchmarks/series.py "ett point01 steps=500" "ett point01 steps=900 dropout=0.2"
+    python benchmarks/series.py "ett point01" --pypots  # and BRITS and SAITS; needs PyPOTS
+
+A run is a set, a pattern of what is hidden, and fields of the recipe. Where there are several of
+one set and pattern, each is trained on the first seed, and the one with the least error on the
+hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the masks
+and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's models
+know it of ETT and Beijing from the place in a window. Errors are in standardised units, on the
+hidden entries:
+
+- `valid`, `at once`: the MAE of the medians of the marginals that one pass over all observed values
+  gives, on the validation part and on the test part
+- `median`, `mean`: that of the median of the samples and of their mean
+- `CRPS`: of their 19 quantiles, over the mean size of a value, as CSDI has it
+- `50`, `80`, `95`: the share of the truths inside the central intervals of that coverage
+- `linear`: the MAE of interpolation between the nearest entries of a window
+- `published`: the best of the benchmark's models
+
+Seconds are wall-clock, with compilation: of the training, and of all samples of all test windows.
+"""
+
+import argparse
+import csv
+import os
+import time
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tsi_bench
+from tsi_bench import Part, Task
+
+from caesura import bins, scores
+from caesura.kinds.times import calendar_features
+from caesura.nets.architecture import Architecture
+from caesura.nets.rnn import Net
+from caesura.strategies import NADE, Window
+from caesura.training.loop import Data, fit
+from caesura.training.recipe import choose, parse_setting
+
+AT_ONCE = 16  # windows
+COLUMNS = ("set", "pattern", "seed", "model", "valid", "at once", "median", "mean", "CRPS")
+COLUMNS += ("50", "80", "95", "fit", "sampling", "linear", "published")
+
+
+class Run(NamedTuple):
+    name: str
+    pattern: str
+    settings: str
+
+    @property
+    def task(self) -> tuple[str, str]:
+        return self.name, self.pattern
+
+
+class Fitted(NamedTuple):
+    run: Run
+    net: Net
+    calendar: tuple[str, ...]
+    seconds: float
+    valid: float
+
+    def ask(self, part: Part, answer: Callable[[Net, Window], Any]) -> np.ndarray:
+        return ask(self.net, part, self.calendar, answer)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="+", help='such as "ett point01 hidden=64"')
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--csv", type=Path, default=Path(os.devnull), help="all rows, as they come")
+    parser.add_argument("--pypots", action="store_true")
+    arguments = parser.parse_args()
+    jax.config.update("jax_num_cpu_devices", os.cpu_count())  # as the command line does
+    runs = [Run(*(*text.split(maxsplit=2), "")[:3]) for text in arguments.runs]
+    with open(arguments.csv, "w", newline="") as file:
+        table = Table(file)
+        for (name, pattern), tried in groupby(runs, lambda run: run.task):
+            measure(name, pattern, list(tried), arguments, table)
+
+
+class Table:
+    """Rows on the screen and in a file."""
+
+    def __init__(self, file: Any):
+        self.file = file
+        self.writer = csv.DictWriter(file, COLUMNS)
+        self.writer.writeheader()
+        print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
+
+    def add(self, **row: Any) -> None:
+        told = {k: f"{v:.4f}" if isinstance(v, float) else str(v) for k, v in row.items()}
+        self.writer.writerow(told)
+        self.file.flush()
+        print(f"| {' | '.join(told.get(column, '') for column in COLUMNS)} |", flush=True)
+
+
+def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Table) -> None:
+    tasks = [tsi_bench.load(name, pattern, seed) for seed in range(arguments.seeds)]
+    fitted = []
+    for run in tried:
+        fitted.append(train(run, tasks[0], 0))
+        if len(tried) > 1:
+            report(table, fitted[-1], tasks[0], 0, 0)
+    best = min(fitted, key=lambda one: one.valid)
+    for seed, task in enumerate(tasks):
+        report(table, train(best.run, task, seed) if seed else best, task, seed, arguments.samples)
+        if arguments.pypots:
+            import pypots_models
+
+            for model, valid, test, seconds in pypots_models.measure(task, seed):
+                row = {"model": model, "valid": valid, "at once": test, "fit": round(seconds, 1)}
+                table.add(set=name, pattern=pattern, seed=seed, **row)
+
+
+def train(run: Run, task: Task, seed: int) -> Fitted:
+    steps, columns = task.train.values.shape[1:]
+    settings = {"length": steps} | dict(parse_setting(word) for word in run.settings.split())
+    chosen = choose("series", "series", ("calendar",), settings)
+    calendar = tuple(chosen.kind_fields.get("calendar", ()))
+    recipe = chosen.recipe
+    architecture = Architecture(
+        direction="both",
+        frame="continuous",
+        size=columns + 2 * len(calendar),
+        informing=2 * len(calendar),
+        head="mixture",
+        cell=recipe.cell,
+        hidden=recipe.hidden,
+        layers=recipe.layers,
+        missing_input=recipe.missing_input,
+        head_hidden=recipe.head_hidden,
+    )
+    seen, valid = (
+        with_calendar(part.seen, part.moments, calendar) for part in (task.train, task.valid)
+    )
+    pieces = [np.concatenate(seen)] if task.joined else list(seen)
+    key_net, key_fit = jax.random.split(jax.random.key(seed))
+    started = time.monotonic()
+    net = fit(key_fit, architecture.build(key_net), Data(pieces, list(valid)), recipe).net
+    seconds = time.monotonic() - started
+    medians = ask(net, task.valid, calendar, one_pass_median)
+    return Fitted(run, net, calendar, seconds, tsi_bench.error(medians, task.valid))
+
+
+def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) -> None:
+    test = task.test
+    row: dict[str, Any] = {
+        "model": f"caesura {fitted.run.settings}".strip(),
+        "valid": fitted.valid,
+        "at once": tsi_bench.error(fitted.ask(test, one_pass_median), test),
+        "fit": round(fitted.seconds, 1),
+        "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
+        "published": "{} {}".format(*tsi_bench.published(*fitted.run.task)),
+    }
+    if samples:
+        started = time.monotonic()
+        drawn = fitted.ask(test, lambda net, window: draw_fills(net, window, samples))
+        row["sampling"] = round(time.monotonic() - started, 1)
+        row |= judge(np.moveaxis(drawn, 1, 0), test)
+    table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
+
+
+def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
+    """Of samples [n, windows, T, D]."""
+    samples, truth = drawn[:, part.asked].astype(float), part.values[part.asked]
+    covered = scores.covered(samples, truth).mean(axis=1)
+    return {
+        "median": tsi_bench.error(np.median(drawn, axis=0), part),
+        "mean": tsi_bench.error(drawn.mean(axis=0), part),
+        "CRPS": scores.csdi_crps(samples, truth),
+        **dict(zip(("50", "80", "95"), covered.tolist(), strict=True)),
+    }
+
+
+def ask(
+    net: Net, part: Part, calendar: tuple[str, ...], answer: Callable[[Net, Window], Any]
+) -> np.ndarray:
+    """What is answered of all windows, some at a time; the last of them are filled up."""
+    values = with_calendar(part.values, part.moments, calendar)
+    missing = np.pad(part.asked, [(0, 0), (0, 0), (0, 2 * len(calendar))])
+    answers = []
+    for first in range(0, len(values), AT_ONCE):
+        rows = np.minimum(np.arange(first, first + AT_ONCE), len(values) - 1)
+        answers.append(np.asarray(answer(net, whole(net, values[rows], missing[rows]))))
+    return np.concatenate(answers)[: len(values), ..., : part.values.shape[2]]
+
+
+def with_calendar(values: np.ndarray, moments: np.ndarray, calendar: tuple[str, ...]) -> np.ndarray:
+    features = calendar_features(moments.reshape(-1), calendar).reshape(*moments.shape, -1)
+    return np.concatenate([values, features], axis=2).astype(np.float32)
+
+
+def whole(net: Net, values: np.ndarray, missing: np.ndarray) -> Window:
+    """Windows with nothing around them; what the data lack is neither seen nor filled."""
+    outside = jax.tree.map(lambda h: jnp.broadcast_to(h, (len(values), *h.shape)), net.initial())
+    known = jnp.asarray(np.where(missing, 0, values), jnp.float32)
+    everywhere = jnp.ones(values.shape[:2], bool)
+    return Window(known, jnp.asarray(missing), everywhere, outside.forward, outside.backward)
+
+
+def one_pass_median(net: Net, window: Window) -> np.ndarray:
+    marginals = NADE().marginals(jax.random.key(0), net, window).values.log_prob
+    return bins.quantile(np.asarray(marginals), 0.5)
+
+
+@eqx.filter_jit
+def draw_fills(net: Net, window: Window, samples: int) -> jax.Array:
+    return NADE().draw(jax.random.key(1), net, window, samples)
+
+
+if __name__ == "__main__":
+    main()

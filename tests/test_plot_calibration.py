@@ -1,0 +1,31 @@
+"""The picture of how well numbers are known."""
+
+import numpy as np
+import pytest
+
+from caesura.bins import EDGES
+from caesura.calibration import tally_numbers
+from caesura.plot_calibration import plot_calibration
+
+pytest.importorskip("matplotlib")
+
+
+def test_it_shows_what_was_counted():
+    draw = np.random.default_rng(0)
+    below = np.linspace(0, 1, len(EDGES) + 1)
+    log_probs = np.log(np.diff(below, append=1 + below[1]))
+    truth = draw.normal(size=(50, 4, 2)).astype(np.float32)
+    stated = np.broadcast_to(log_probs, (*truth.shape, len(log_probs))).astype(np.float32)
+    tally = tally_numbers(stated, truth)
+    figure = plot_calibration({"nade": np.arange(4.0)}, {"nade": tally})
+    nll, crps, coverage, pit = figure.axes
+
+    def curves(axes):
+        return [line.get_ydata() for line in axes.lines if line.get_label() == "nade"]
+
+    np.testing.assert_array_equal(curves(nll), [np.arange(4)])
+    np.testing.assert_array_equal(curves(crps), [tally.crps])
+    shown = [tally.coverage_50, tally.coverage_80, tally.coverage_95]
+    np.testing.assert_array_equal(curves(coverage), shown)
+    assert np.mean(curves(pit)) == pytest.approx(1)
+    np.testing.assert_allclose(curves(pit)[0] * tally.true.sum() / 10, tally.true.sum(axis=0))
