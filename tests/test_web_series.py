@@ -20,6 +20,8 @@ from caesura.web import Limits, make_app, tables
 from caesura.web.fits import Fits
 from caesura.web.limits import COLUMNS, CSV_CHARACTERS, MISSING, ROWS
 from caesura.web.queue import Line
+from demo.carbon import COLUMN as CARBON
+from demo.carbon import read_weeks
 from served import served
 from small_fillers import text_filler
 
@@ -73,6 +75,15 @@ def test_a_table_as_it_can_be_drawn(client):
     assert (tide["name"], wind["name"]) == ("tide", "wind")
     assert tide["values"][19:27] == [*wave()["tide"][19:20], *[None] * 6, *wave()["tide"][26:27]]
     assert [row for row, value in enumerate(wind["values"]) if value is None] == [3, 90]
+
+
+def test_the_example_is_what_was_measured(client):
+    weeks = read_weeks()[CARBON][:"1969"]
+    told = client.get("/static/mauna-loa-co2.csv").text
+    table = pd.read_csv(StringIO(told), index_col=0, parse_dates=True)
+    assert table.index.equals(weeks.index)
+    assert np.array_equal(table["co2_ppm"], weeks, equal_nan=True)
+    assert table["co2_ppm"].isna().sum() == 53
 
 
 def test_rows_without_times_are_numbered(client):

@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from caesura.cli.models import load_model
 from caesura.cli.output import note
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.pretrained import NAMES, find_model
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def serve(
     from caesura.web import make_app
     from caesura.web.security import LOOPBACK
 
+    warnings.simplefilter("ignore", CaesuraWarning)  # they would quote the tables of clients
+
     fillers = load_offered(models or list(NAMES))
     loopback = is_loopback(host)
     app = make_app(fillers, hosts=LOOPBACK if loopback else ())
@@ -61,8 +64,8 @@ def serve(
         if not loopback:
             names = " and ".join(f"'{name}'" for name in fillers)
             note(
-                f"Whoever can reach {place} may fill with {names}, without a password and "
-                "unencrypted: put a proxy before it that asks for one and speaks TLS."
+                f"Whoever can reach {place} may fill with {names} and train on tables, without a "
+                "password and unencrypted: put a proxy before it that asks for one and speaks TLS."
             )
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, timeout_graceful_shutdown=PATIENCE

@@ -22,7 +22,7 @@ STEPS = 10_000  # of a song
 CSV_CHARACTERS = 1 << 20  # of a table
 ROWS = 20_000
 COLUMNS = 30
-MISSING = 20_000  # numbers that are drawn for a table
+MISSING = 10_000  # numbers that are drawn for a table
 BODY_BYTES = 2 << 20  # a song in base64, and the spans
 
 
