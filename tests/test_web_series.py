@@ -178,7 +178,18 @@ def test_a_mistake_is_one_sentence(client, name, route):
     sentence(client.post(f"/api/{route}", content=body, headers=sent))
 
 
+def test_a_column_that_cannot_be_filled_can_be_looked_at_and_left_out(client):
+    table = wave().assign(open=[0, 1] * 75, never=np.nan)
+    told = client.post("/api/table", json={"sequence": table.to_csv(index=False)}).json()
+    assert [column["name"] for column in told["columns"]] == ["tide", "wind", "open"]
+    assert told["others"] == ["place", "never"]
+
+
 NOT_TO_FILL = {
+    "a column of 0 and 1": (
+        {"sequence": wave().assign(open=[0, 1] * 75).to_csv(index=False)},
+        "holds 0 and 1 alone",
+    ),
     "too little to learn from": ({"sequence": wave(95).to_csv(index=False)}, "too few to learn"),
     "nothing missing": ({"sequence": wave().dropna().to_csv(index=False)}, "Nothing is missing"),
     "no such column": ({"sequence": CSV, "columns": ["tied"]}, "tied"),

@@ -234,7 +234,7 @@ class TableAnswer(BaseModel):
 
 
 class FitWaits(BaseModel):
-    """Others are being trained before this one."""
+    """It has a place in the line: others may be before it."""
 
     state: Literal["waits"] = "waits"
 

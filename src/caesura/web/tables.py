@@ -12,9 +12,10 @@ from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler
 from caesura.imputation import MEDIAN, fill_quantiles, fill_samples
 from caesura.kinds import Series
+from caesura.kinds.columns import finite_numbers
 from caesura.kinds.csv_cells import fill_cells
 from caesura.kinds.table import column_names, load_table, numbers, read_csv
-from caesura.kinds.times import times_of
+from caesura.kinds.times import find_time_column, times_of
 from caesura.learn import train
 from caesura.training.loop import Progress, Stopped
 from caesura.training.recipe import choose
@@ -49,15 +50,20 @@ class Table(NamedTuple):
 def tell_table(asked: TableQuestion) -> TableAnswer:
     """The columns of numbers, and when their rows were."""
     frame = _read(asked.sequence)
-    kind = Series.learn([frame], least_observed=1)
-    index = times_of(frame, kind.time)
+    names = column_names(frame)
+    time = find_time_column(frame)
+    index = times_of(frame, time)
     x = np.arange(len(frame), dtype=float) if index is None else _seconds(index)
-    return TableAnswer(
-        time=kind.time or None,
-        x=x.tolist(),
-        columns=[Column(name=n, values=_values(frame[n])) for n in kind.names],
-        others=[n for n in column_names(frame) if n not in (*kind.names, kind.time)],
-    )
+    columns = [
+        Column(name=name, values=_values(finite_numbers(frame, place, name)))
+        for place, name in enumerate(names)
+        if name != time and _has_numbers(frame[name])
+    ]
+    if not columns:
+        raise CaesuraError("The table has no column of numbers.")
+    shown = [time, *(column.name for column in columns)]
+    others = [name for name in names if name not in shown]
+    return TableAnswer(time=time or None, x=x.tolist(), columns=columns, others=others)
 
 
 def read_fill(fillers: Mapping[str, Filler], asked: SeriesFill) -> Table:
@@ -169,7 +175,10 @@ def _seconds(index: Any) -> Float64[np.ndarray, " rows"]:
     return index.tz_localize(None).to_numpy().astype("datetime64[ms]").astype(np.int64) / 1000
 
 
-def _values(column: Any) -> list[float | None]:
+def _has_numbers(column: Any) -> bool:
     found = numbers(column)
-    assert found is not None
+    return found is not None and not np.isnan(found).all()
+
+
+def _values(found: Float64[np.ndarray, " rows"]) -> list[float | None]:
     return [None if number != number else number for number in found.tolist()]

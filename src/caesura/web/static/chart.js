@@ -5,7 +5,7 @@ const RIGHT = 12;
 const TOP = 10;
 const BOTTOM = 24; // for the times
 const ROOMY = 7; // pixels from point to point, from which on points are drawn as such
-const COLOURS = ["card", "ink", "soft", "line", "gap", "edge", "accent", "band", "band-soft", "path", "series"];
+const COLOURS = ["soft", "line", "gap", "edge", "accent", "band", "band-soft", "path", "series"];
 
 export class Chart {
   // `gaps` are runs of rows. To be set before it draws: `range`, what is in sight; `filled`, the
@@ -14,7 +14,6 @@ export class Chart {
     Object.assign(this, { canvas, x, isTime, values, gaps, filled: null, range: null, row: null, selection: null });
     this.left = 0; // where the numbers of the axis end
     new ResizeObserver(() => this.draw()).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
   // The place on the x axis under a pointer.

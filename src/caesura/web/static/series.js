@@ -322,6 +322,8 @@ export function startSeries(models) {
     if (table) forget();
   });
 
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => table && draw());
+
   async function restore() {
     if (!page.sequence) return openExample();
     try {
