@@ -16,8 +16,6 @@ from caesura.pretrained import NAMES, find_model
 if TYPE_CHECKING:
     from caesura.filler import Filler
 
-PATIENCE = 10  # seconds that a stop waits for the requests that are being answered
-
 
 def serve(
     host: Annotated[
@@ -47,11 +45,12 @@ def serve(
     """
     try:
         import fastapi  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError:
         raise CaesuraError("The server needs more packages: pip install 'caesura[web]'.") from None
     from caesura.web import make_app
     from caesura.web.security import LOOPBACK
+    from caesura.web.server import run
 
     warnings.simplefilter("ignore", CaesuraWarning)  # they would quote the tables of clients
 
@@ -67,10 +66,7 @@ def serve(
                 f"Whoever can reach {place} may fill with {names} and train on tables, without a "
                 "password and unencrypted: put a proxy before it that asks for one and speaks TLS."
             )
-        config = uvicorn.Config(
-            app, log_level="warning", server_header=False, timeout_graceful_shutdown=PATIENCE
-        )
-        uvicorn.Server(config).run(sockets=[listening])
+        run(app, listening)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -25,7 +25,7 @@ from caesura.web.fits import Fits
 from caesura.web.gone import GoneError, unless_gone
 from caesura.web.limits import BODY_BYTES, Limits
 from caesura.web.metrics import CONTENT_TYPE, Measured, Metrics
-from caesura.web.queue import BusyError, LateError, Line
+from caesura.web.queue import BusyError, ClosedError, LateError, Line
 from caesura.web.schemas import (
     AnyFill,
     AnyFilled,
@@ -103,6 +103,7 @@ def make_app(
         docs_url=None,  # FastAPI's own page of the description loads scripts from elsewhere
         redoc_url=None,
     )
+    app.state.fits = fits  # so that the server can stop them before it waits for requests
     app.add_middleware(Guard, hosts=hosts, most_bytes=BODY_BYTES, seconds=limits.seconds)
     app.add_middleware(Measured, metrics=metrics)
     _say_problems(app)
@@ -261,6 +262,8 @@ def _sentence(problem: Exception) -> str:
     match problem:
         case BusyError():
             return "Too many requests wait already: try again in a moment."
+        case ClosedError():
+            return "The server is being stopped."
         case GoneError():
             return "The client has gone."
         case LateError():

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 
 from caesura.web.gone import GoneError, unless_gone
-from caesura.web.queue import Line
+from caesura.web.queue import ClosedError, Line
 from caesura.web.schemas import FitWaits
 
 PATIENCE = 10.0  # seconds that a fit stands still at most before it makes another move
@@ -25,6 +25,12 @@ class Fits:
 
     def __init__(self, line: Line, before: Line) -> None:
         self._line, self._before = line, before
+        self._answers: set[asyncio.Future[Any]] = set()
+
+    def close(self) -> None:
+        """Stop all of them; their clients are told."""
+        for answer in self._answers:
+            answer.cancel()
 
     async def run(self, fit: Fit, request: Request) -> AsyncIterator[Any]:
         """What the fit tells while it goes on, and at last its answer.
@@ -44,13 +50,17 @@ class Fits:
         place = self._line.put(lambda _: [fit(report, stop)], None)
         answer = asyncio.ensure_future(self._line.answer(place))
         answer.add_done_callback(told.put_nowait)
+        self._answers.add(answer)
         try:
             yield FitWaits()
             while (progress := await unless_gone(request, told.get())) is not answer:
                 yield progress
+            if answer.cancelled():
+                raise ClosedError
             yield answer.result()
         except GoneError:
             return
         finally:
             left.set()
             answer.cancel()
+            self._answers.discard(answer)

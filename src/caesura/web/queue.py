@@ -6,13 +6,18 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-ENDING = 20.0  # seconds that a piece of work has when the line is closed
+WORKER = "model"  # the name of a line's thread
+ENDING = 10.0  # seconds that a piece of work has when the line is closed
 
 Work = Callable[[Sequence[Any]], Sequence[Any]]  # from items to as many answers
 
 
 class BusyError(Exception):
     """So many wait already that one more would wait in vain."""
+
+
+class ClosedError(Exception):
+    """The server ends."""
 
 
 class LateError(Exception):
@@ -41,7 +46,7 @@ class Line:
         self._changed = threading.Condition()
         self._open = True
         # A daemon: a program on the model that nobody waits for need not hold up the end for long.
-        self._thread = threading.Thread(target=self._serve, name="model", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name=WORKER, daemon=True)
         self._thread.start()
 
     @property
@@ -77,10 +82,7 @@ class Line:
             self._changed.wait_for(lambda: not (self._jobs or self._working), seconds)
 
     def close(self) -> None:
-        """Give up what waits; what has begun is the last, and has some seconds to end in.
-
-        Python cannot end in peace while a program of JAX runs in one of its threads.
-        """
+        """Give up what waits; what has begun is the last, and has some seconds to end in."""
         with self._changed:
             self._open = False
             for job in self._jobs:
