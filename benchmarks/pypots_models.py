@@ -4,7 +4,6 @@ BRITS is as large and learns as fast as the benchmark found best for ETTh1 (2 17
 SAITS is a small one: the benchmark's has 88 million weights, too many for a CPU.
 """
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,10 +11,10 @@ import tsi_bench
 from pypots.imputation import BRITS, SAITS
 from pypots.optim import Adam
 from pypots.utils.random import set_random_seed
-from tsi_bench import Part, Task
+from tsi_bench import Part, Seconds, Task
 
 
-def measure(task: Task, seed: int) -> Iterator[tuple[str, float, float, float]]:
+def measure(task: Task, seed: int) -> Iterator[tuple[str, float, float, Seconds]]:
     """The name of each, its errors on the validation and the test part, and its seconds."""
     steps, columns = task.train.values.shape[1:]
     how = {"n_steps": steps, "n_features": columns, "batch_size": 32, "epochs": 100}
@@ -36,10 +35,10 @@ def measure(task: Task, seed: int) -> Iterator[tuple[str, float, float, float]]:
         ),
     }
     for name, model in models.items():
-        started = time.monotonic()
+        start = Seconds.now()
         valid = {"X": task.valid.seen, "X_ori": task.valid.values}
         model.fit(train_set={"X": task.train.seen}, val_set=valid)
-        seconds = time.monotonic() - started
+        seconds = start.passed()
         yield name, _error(model, task.valid), _error(model, task.test), seconds
 
 

@@ -4,12 +4,12 @@
     python benchmarks/series.py "ett point01 steps=500" "ett point01 steps=900 dropout=0.2"
     python benchmarks/series.py "ett point01" --pypots  # and BRITS and SAITS; needs PyPOTS
 
-A run is a set, a pattern of what is hidden, and fields of the recipe. Where there are several of
-one set and pattern, each is trained on the first seed, and the one with the least error on the
-hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the masks
-and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's models
-know it of ETT and Beijing from the place in a window. Errors are in standardised units, on the
-hidden entries:
+A run is a set, a pattern of what is hidden, and fields of the recipe. Where several of one set and
+pattern follow each other, each is trained on the first seed, and the one with the least error on
+the hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the
+masks and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's
+models know it of ETT and Beijing from the place in a window. Errors are in standardised units, on
+the hidden entries:
 
 - `valid`, `at once`: the MAE of the medians of the marginals that one pass over all observed values
   gives, on the validation part and on the test part
@@ -19,7 +19,8 @@ hidden entries:
 - `linear`: the MAE of interpolation between the nearest entries of a window
 - `published`: the best of the benchmark's models
 
-Seconds are wall-clock, with compilation: of the training, and of all samples of all test windows.
+Seconds are wall-clock, with compilation: of the training, and of all samples of all test windows;
+`CPU` is what the training took of all cores together, for machines that others use, too.
 """
 
 import argparse
@@ -36,7 +37,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tsi_bench
-from tsi_bench import Part, Task
+from tsi_bench import Part, Seconds, Task
 
 from caesura import bins, scores
 from caesura.kinds.times import calendar_features
@@ -48,7 +49,7 @@ from caesura.training.recipe import choose, parse_setting
 
 AT_ONCE = 16  # windows
 COLUMNS = ("set", "pattern", "seed", "model", "valid", "at once", "median", "mean", "CRPS")
-COLUMNS += ("50", "80", "95", "fit", "sampling", "linear", "published")
+COLUMNS += ("50", "80", "95", "fit", "CPU", "sampling", "linear", "published")
 
 
 class Run(NamedTuple):
@@ -65,7 +66,7 @@ class Fitted(NamedTuple):
     run: Run
     net: Net
     calendar: tuple[str, ...]
-    seconds: float
+    seconds: Seconds
     valid: float
 
     def ask(self, part: Part, answer: Callable[[Net, Window], Any]) -> np.ndarray:
@@ -118,7 +119,7 @@ def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Ta
             import pypots_models
 
             for model, valid, test, seconds in pypots_models.measure(task, seed):
-                row = {"model": model, "valid": valid, "at once": test, "fit": round(seconds, 1)}
+                row = {"model": model, "valid": valid, "at once": test, **seconds.told()}
                 table.add(set=name, pattern=pattern, seed=seed, **row)
 
 
@@ -145,9 +146,9 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
     )
     pieces = [np.concatenate(seen)] if task.joined else list(seen)
     key_net, key_fit = jax.random.split(jax.random.key(seed))
-    started = time.monotonic()
+    start = Seconds.now()
     net = fit(key_fit, architecture.build(key_net), Data(pieces, list(valid)), recipe).net
-    seconds = time.monotonic() - started
+    seconds = start.passed()
     medians = ask(net, task.valid, calendar, one_pass_median)
     return Fitted(run, net, calendar, seconds, tsi_bench.error(medians, task.valid))
 
@@ -158,21 +159,21 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
         "model": f"caesura {fitted.run.settings}".strip(),
         "valid": fitted.valid,
         "at once": tsi_bench.error(fitted.ask(test, one_pass_median), test),
-        "fit": round(fitted.seconds, 1),
+        **fitted.seconds.told(),
         "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
         "published": "{} {}".format(*tsi_bench.published(*fitted.run.task)),
     }
     if samples:
         started = time.monotonic()
         drawn = fitted.ask(test, lambda net, window: draw_fills(net, window, samples))
-        row["sampling"] = round(time.monotonic() - started, 1)
+        row["sampling"] = f"{time.monotonic() - started:.1f}"
         row |= judge(np.moveaxis(drawn, 1, 0), test)
     table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
 
 
 def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
     """Of samples [n, windows, T, D]."""
-    samples, truth = drawn[:, part.asked].astype(float), part.values[part.asked]
+    samples, truth = drawn[:, part.hidden].astype(float), part.values[part.hidden]
     covered = scores.covered(samples, truth).mean(axis=1)
     return {
         "median": tsi_bench.error(np.median(drawn, axis=0), part),
@@ -187,7 +188,7 @@ def ask(
 ) -> np.ndarray:
     """What is answered of all windows, some at a time; the last of them are filled up."""
     values = with_calendar(part.values, part.moments, calendar)
-    missing = np.pad(part.asked, [(0, 0), (0, 0), (0, 2 * len(calendar))])
+    missing = np.pad(part.hidden, [(0, 0), (0, 0), (0, 2 * len(calendar))])
     answers = []
     for first in range(0, len(values), AT_ONCE):
         rows = np.minimum(np.arange(first, first + AT_ONCE), len(values) - 1)
@@ -209,8 +210,11 @@ def whole(net: Net, values: np.ndarray, missing: np.ndarray) -> Window:
 
 
 def one_pass_median(net: Net, window: Window) -> np.ndarray:
+    missing = np.asarray(window.missing)
     marginals = NADE().marginals(jax.random.key(0), net, window).values.log_prob
-    return bins.quantile(np.asarray(marginals), 0.5)
+    medians = np.zeros(missing.shape)
+    medians[missing] = bins.quantile(np.asarray(marginals)[missing], 0.5)
+    return medians
 
 
 @eqx.filter_jit

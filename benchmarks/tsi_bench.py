@@ -10,6 +10,7 @@ import csv
 import lzma
 import math
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -34,11 +35,6 @@ class Part(NamedTuple):
     @property
     def seen(self) -> np.ndarray:
         return np.where(self.hidden, np.nan, self.values)
-
-    @property
-    def asked(self) -> np.ndarray:
-        """The hidden entries whose values are known."""
-        return self.hidden & ~np.isnan(self.values)
 
 
 class Task(NamedTuple):
@@ -76,6 +72,7 @@ def load(name: str, pattern: str, seed: int) -> Task:
 
 
 def hide(draw: np.random.Generator, pattern: str, values: np.ndarray) -> np.ndarray:
+    """Only what is known can be hidden, and asked for."""
     return PATTERNS[pattern](draw, *values.shape) & ~np.isnan(values)
 
 
@@ -170,6 +167,24 @@ PATTERNS = {"point01": points(0.1), "point05": points(0.5)}
 PATTERNS |= {"subseq05": subsequences, "block05": blocks}
 
 
+class Seconds(NamedTuple):
+    """By the clock on the wall, and of all cores together."""
+
+    wall: float
+    cpu: float
+
+    @staticmethod
+    def now() -> "Seconds":
+        return Seconds(time.monotonic(), time.process_time())
+
+    def passed(self) -> "Seconds":
+        now = Seconds.now()
+        return Seconds(now.wall - self.wall, now.cpu - self.cpu)
+
+    def told(self) -> dict[str, str]:
+        return {"fit": f"{self.wall:.1f}", "CPU": f"{self.cpu:.1f}"}
+
+
 def interpolate(values: np.ndarray) -> np.ndarray:
     """The line between the nearest entries of a window; level at its ends, and zero for none."""
     filled = np.zeros_like(values)
@@ -183,12 +198,12 @@ def interpolate(values: np.ndarray) -> np.ndarray:
 
 
 def error(guess: np.ndarray, part: Part) -> float:
-    """The MAE on what is asked."""
-    return float(np.abs(guess - part.values)[part.asked].mean())
+    """The MAE on what is hidden."""
+    return float(np.abs(guess - part.values)[part.hidden].mean())
 
 
 def published(name: str, pattern: str) -> tuple[str, float]:
-    """The best of the benchmark's models and of interpolation, and its MAE."""
+    """The best of the benchmark's models, and its MAE."""
     with open(FOLDER / "published" / "tsibench_published.tsv", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     found = [

@@ -10,6 +10,7 @@ from caesura.sklearn import SeriesImputer
 
 COLUMN = "co2"
 LEVELS = (0.05, 0.5, 0.95)
+SHOWN = 520  # weeks: the ten years in which most of the gaps lie
 UPDATES = 400  # of training: a column has less to learn than the recipe is made for
 
 
@@ -18,6 +19,11 @@ class Weeks(NamedTuple):
 
     filled: Filled
     longest: tuple[str, int]  # the first day of the longest gap, and its weeks
+
+    @property
+    def first_years(self) -> Filled:
+        """What is shown."""
+        return Filled(self.filled.name, *(column[:SHOWN] for column in self.filled[1:]))
 
     @property
     def missing(self) -> int:

@@ -1,11 +1,15 @@
 """The picture of how well numbers are known."""
 
+import json
+
 import numpy as np
 import pytest
 
 from caesura.bins import EDGES
 from caesura.calibration import tally_numbers
 from caesura.plot_calibration import plot_calibration
+from command_line import ask
+from model_files import make_filler
 
 pytest.importorskip("matplotlib")
 
@@ -29,3 +33,17 @@ def test_it_shows_what_was_counted():
     np.testing.assert_array_equal(curves(coverage), shown)
     assert np.mean(curves(pit)) == pytest.approx(1)
     np.testing.assert_allclose(curves(pit)[0] * tally.true.sum() / 10, tally.true.sum(axis=0))
+
+
+def test_evaluate_draws_it_for_series(tmp_path):
+    make_filler("mixture").save(tmp_path / "series.model")
+    rows = np.random.default_rng(1).normal(size=(40, 3)).tolist()
+    (tmp_path / "table.csv").write_text("\n".join(["x0,x1,x2"] + [str(r)[1:-1] for r in rows]))
+    words = ("evaluate", tmp_path / "series.model", tmp_path / "table.csv", "--gap", 2)
+    picture = tmp_path / "calibration.png"
+    told = json.loads(
+        ask(*words, "--strategy", "onegram", "--limit", 4, "--picture", picture, "--json")
+    )
+    rates = told["results"][0]["calibration"]["by_position"]
+    assert len(rates["crps"]) == len(rates["coverage_80"]) == 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
