@@ -5,6 +5,7 @@ Screenshots are left in `screenshots/`, for a look at what no test can judge.
 
 import base64
 import contextlib
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from caesura.kinds import Song
-from caesura.web import Limits, make_app
+from caesura.learn import train
+from caesura.web import Limits, make_app, tables
 from demo.tune import song as greensleeves
 from served import served
 from small_fillers import music_filler, text_filler
@@ -23,7 +25,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "screenshots"
 WIDTHS = {"phone": (390, 844, "dark"), "desk": (1280, 900, "light")}
-LONG = 60_000  # milliseconds: a first fill compiles
+LONG = 180_000  # milliseconds: a first fill compiles, on a machine that may be busy
 UPDATES = 40  # of a fit
 
 pytestmark = [
@@ -38,8 +40,10 @@ pytestmark = [
 def address():
     """A server with small models, at a port that is free."""
     fillers = {"text": text_filler(), "music": music_filler()}
-    with served(make_app(fillers, limits=Limits(updates=UPDATES))) as address:
-        yield address
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "train", partial(train, hidden=8, head_hidden=8))
+        with served(make_app(fillers, limits=Limits(updates=UPDATES))) as address:
+            yield address
 
 
 @pytest.fixture(scope="module")
