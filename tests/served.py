@@ -6,7 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pytest
 import uvicorn
+
+from caesura.web import queue
+
+ENDING = 300.0  # seconds: Python crashes if it ends while a fit still compiles
 
 
 @contextlib.contextmanager
@@ -18,6 +23,8 @@ def served(app) -> Iterator[str]:
     while not server.started:
         time.sleep(0.01)
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(20)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(queue, "ENDING", ENDING)
+        server.should_exit = True
+        thread.join(ENDING)
     assert not thread.is_alive()

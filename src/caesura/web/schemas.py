@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from caesura.kinds.roll import KEYS, LOWEST_KEY
 from caesura.web.limits import (
@@ -276,7 +276,4 @@ class SeriesFilled(BaseModel):
     seed: int
 
 
-class FitLine(RootModel[FitWaits | FitTrains | FitDraws | SeriesFilled]):
-    """What a fit says of itself; the last of its lines is the table, filled."""
-
-    root: FitWaits | FitTrains | FitDraws | SeriesFilled = Field(discriminator="state")
+FitLine = Annotated[FitWaits | FitTrains | FitDraws | SeriesFilled, Field(discriminator="state")]

@@ -27,5 +27,6 @@ def run(app: FastAPI, listening: socket.socket) -> None:
 
 class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        assert isinstance(self.config.app, FastAPI)
         self.config.app.state.fits.close()  # which nobody would want to wait for
         await super().shutdown(sockets)

@@ -45,7 +45,8 @@ for (const [path, methods] of Object.entries(description.paths)) {
     const body = json(route.requestBody?.content);
     if (body) lines.push(element("p", {}, "Takes ", ...type(body), "."));
     const answer = json(route.responses["200"].content);
-    if (answer?.type !== "string") lines.push(element("p", {}, "Answers with ", ...type(answer), "."));
+    const isPlainText = answer?.type === "string" && !answer.$ref && !answer.oneOf;
+    if (!isPlainText) lines.push(element("p", {}, "Answers with ", ...type(answer), "."));
     const refusals = Object.entries(route.responses).filter(([status]) => status !== "200");
     if (refusals.length) {
       const told = refusals.map(([status, { description }]) => `${status} ${description}`);
