@@ -1,5 +1,6 @@
 """The cards of the models that come with the library: their own records, and measurements.
 
+    python benchmarks/cards.py make text a.model b.model   the file, of nets trained one by one
     python benchmarks/cards.py measure text    on test data; the results go to benchmarks/cards/
     python benchmarks/cards.py write text      the card, from these results and the model file
 
@@ -13,6 +14,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +63,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen, and so are long gaps, which it fills with words that "
         "fit their edges better than each other. It has learnt the biases of its source.",
-        gaps={"nade": 5_000, "oneway": 5_000, "onegram": 5_000},
+        gaps={"nade": 5_000, "sir": 500, "gsn": 100, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(
@@ -70,8 +72,7 @@ CARDS = {
         "notes, and fills to choose from where a passage is to be replaced.",
         fails="It sees which of the 88 keys sound at each eighth note: no dynamics, no pedal, "
         "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
-        "struck again. The keys of one step are drawn independently of each other, so that a chord "
-        "may hold notes of two that would each be right. Styles beyond its sources are guesses.",
+        "struck again. Styles beyond its sources are guesses.",
         gaps={"nade": 2_000, "oneway": 2_000, "onegram": 2_000},
         options={},
     ),
@@ -80,17 +81,35 @@ CARDS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["measure", "write"])
+    parser.add_argument("what", choices=["make", "measure", "write"])
     parser.add_argument("name", choices=CARDS)
+    parser.add_argument("models", nargs="*")
     parser.add_argument("--share", type=float, default=1.0)
     arguments = parser.parse_args()
     try:
-        if arguments.what == "measure":
+        if arguments.what == "make":
+            make(arguments.name, arguments.models)
+        elif arguments.what == "measure":
             measure(arguments.name, arguments.share)
         else:
             write(arguments.name)
     except CaesuraError as error:
         sys.exit(f"Error: {error}")
+
+
+def make(name: str, models: Sequence[str]) -> None:
+    """All nets of the models, in half the bytes; the first model gives the rest."""
+    first, *others = map(caesura.load, models)
+    nets, records = dict(first.nets), dict(first.training["nets"])
+    for other in others:
+        if any(other.training[of] != first.training[of] for of in ("data", "seed")):
+            raise CaesuraError("The nets were trained on other data, or by another seed.")
+        nets |= other.nets
+        records |= other.training["nets"]
+    training = first.training | {"nets": records}
+    place = Path(pretrained.find_model(name))
+    replace(first, nets=nets, training=training).save(place, dtype="bfloat16")
+    print(f"{place}: {place.stat().st_size} bytes")
 
 
 def measure(name: str, share: float) -> None:
@@ -163,9 +182,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         "with {valid_steps}, which are the sets' own splits; fingerprint of both "
         "`{fingerprint}`. Nothing below was seen in training.".format(**training["data"]),
         "## Recipe",
-        f"```\n{command(name, info, card)}\n```",
-        "and the file again with half the bytes: "
-        f'`caesura.load("{name}.model").save("{name}.safetensors", dtype="bfloat16")`.',
+        "```\n" + "\n".join(commands(name, info, card)) + "\n```",
         _table(
             ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
             [_net(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
@@ -218,22 +235,29 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def command(name: str, info: dict[str, Any], card: Card) -> str:
-    """What to type for this model: its recipes, and the fields that differ from them."""
+def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
+    """What to type for this model: nets whose fields differ from their recipes alike are one."""
     kind, records = KINDS[name], info["training"]["nets"]
-    settings: dict[str, Any] = {}
+    recipes: dict[str, list[str]] = {}
     for record in records.values():
         plain = choose(record["recipe"], name, kind.options, {}).recipe
         fields = {k: v for k, v in record["fields"].items() if v != _listed(getattr(plain, k))}
-        for field, value in fields.items():
-            if settings.setdefault(field, value) != value:
-                raise CaesuraError(f"The nets of '{name}' differ in '{field}': no command fits.")
-    settings |= _kind_settings(info["kind"])
-    words = ["caesura", "train", name, *card.sets, "-o", f"{name}.model"]
-    words += ["--recipe", ",".join(record["recipe"] for record in records.values())]
-    for field, value in settings.items():
-        words += ["--set", f"{field}={value if isinstance(value, str) else json.dumps(value)}"]
-    return shlex.join([*words, "--seed", str(info["training"]["seed"])])
+        settings = [
+            f"--set {shlex.quote(f'{field}={json.dumps(value)}')}"
+            for field, value in fields.items()
+        ]
+        recipes.setdefault(" ".join(settings), []).append(record["recipe"])
+    own = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
+    trainings = {
+        f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {own}"
+        for settings, names in recipes.items()
+    }
+    seed = info["training"]["seed"]
+    start = " ".join(["caesura", "train", name, *card.sets])
+    return [
+        *(f"{start} -o {file} {options} --seed {seed}" for file, options in trainings.items()),
+        f"python benchmarks/cards.py make {name} {' '.join(trainings)}",
+    ]
 
 
 def _kind_settings(kind: dict[str, Any]) -> dict[str, Any]:
