@@ -9,6 +9,7 @@ for the nets of the recipes, whatever the length of the series.
 
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as List
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -54,7 +55,10 @@ def draw_series(
     seed: int = 0,
     report: Callable[[int, int], None] = lambda done, stretches: None,
 ) -> Iterator[Drawn]:
-    """`samples` fills of every stretch that has something to fill."""
+    """`samples` fills of every stretch that has something to fill.
+
+    `report` is called every few seconds, so that what it raises stops the drawing.
+    """
     samples = whole_number("samples", samples, 1)
     method = filler.method(strategy)
     stretches = [s for number, one in enumerate(series) for s in cut(number, one)]
@@ -64,7 +68,8 @@ def draw_series(
     for first in range(0, len(stretches), at_once):
         key, key_batch = jax.random.split(key)
         batch = stretches[first : first + at_once]
-        for stretch, values in zip(batch, _draw(method, batch, samples, key_batch), strict=True):
+        drawn = _draw(method, batch, samples, key_batch, partial(report, first, len(stretches)))
+        for stretch, values in zip(batch, drawn, strict=True):
             length = stretch.steps.stop - stretch.steps.start
             inside = slice(stretch.offset, stretch.offset + length)
             yield Drawn(stretch.series, stretch.steps, values[:, inside])
@@ -101,7 +106,11 @@ def _borders(missing_steps: Bool[np.ndarray, " T"]) -> Iterator[tuple[int, int]]
 
 
 def _draw(
-    method: Method, batch: list[Stretch], samples: int, key: jax.Array
+    method: Method,
+    batch: list[Stretch],
+    samples: int,
+    key: jax.Array,
+    report: Callable[[], None],
 ) -> Iterator[Float32[np.ndarray, "S T D"]]:
     """Whole fills of what each stretch sees; many samples are drawn in several parts."""
     padded = batch + batch[-1:] * (bucket(len(batch)) - len(batch))  # few sizes to compile
@@ -114,6 +123,7 @@ def _draw(
     for number in range(-(-samples // most)):
         part = method.strategy.draw(jax.random.fold_in(key, number), method.net, window, most)
         parts.append(np.asarray(part))
+        report()
     drawn = np.concatenate(parts, axis=1)[: len(batch), :samples]
     for one, fills in zip(seen[: len(batch)], drawn, strict=True):
         yield fill_gaps(one, fills)

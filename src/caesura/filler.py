@@ -1,11 +1,13 @@
 """A trained model, ready to use: a kind of data, the nets, and a strategy."""
 
 import os
+from collections import abc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, PRNGKeyArray, Shaped
 
@@ -18,8 +20,8 @@ from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net
 from caesura.pretrained import find_model
 from caesura.sequence import Sequence
-from caesura.strategies import STRATEGIES, Strategy, Window, around_missing
-from caesura.strategies.base import NetName
+from caesura.strategies import NADE, STRATEGIES, Strategy, Window, around_each
+from caesura.strategies.base import Estimate, NetName
 
 Missing = Any  # a slice, a list of steps, or a mask over steps or values
 
@@ -40,10 +42,18 @@ class Method(NamedTuple):
     strategy: Strategy
     net: Nets
 
-    def window(self, sequence: Sequence) -> Window:
-        """The stretch of the sequence that the strategy needs to see."""
-        stop = self.strategy.stop(sequence.gaps[-1].stop, len(sequence))
-        return around_missing(self.net, sequence, stop)
+    def window(self, *sequences: Sequence) -> Window:
+        """The stretches of the sequences that the strategy needs to see."""
+        stops = [self.strategy.stop(s.gaps[-1].stop, len(s)) for s in sequences]
+        return around_each(self.net, sequences, stops)
+
+
+class Gapped(NamedTuple):
+    """A sequence that is to be filled together with others."""
+
+    data: Any
+    missing: Missing | None
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +99,32 @@ class Filler:
             drawn = method.strategy.draw(key_draw, method.net, window, samples)
             scores = method.strategy.log_prob(key_score, method.net, window, drawn)
             marginals = side.result()
-        log_probs, errors = (np.asarray(a)[0] for a in scores)
-        log_probs = log_probs - self.kind.log_scale(sequence.missing)
-        values = fill_gaps(sequence, np.asarray(drawn)[0])
-        completed = [self.kind.write(data, sequence.missing, v) for v in values]
-        best = int(np.argmax(log_probs))
-        chosen = np.asarray(self._frame.index(values[best][sequence.missing]))
-        return Fill(
-            best=completed[best],
-            samples=completed,
-            log_probs=log_probs,
-            standard_errors=errors,
-            places=marginals.places,
-            confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
-            strategy=method.name,
-            seed=seed,
-            values=values[best],
-        )
+        asked = Gapped(data, missing, seed)
+        values = np.asarray(drawn)[0]
+        return self._tell(method, asked, sequence, values, _row(scores, 0), marginals)
+
+    def fill_together(self, asked: abc.Sequence[Gapped], *, samples: int = 1) -> list[Fill]:
+        """What `fill` answers to each of them by `nade`, in one pass of the net over all.
+
+        But for rounding, company changes nothing, since each has a seed of its own. Gaps that are
+        too long for an exact score are refused: its estimate would be random as well.
+        """
+        method = self.method("nade")
+        sequences = [self._check(self.kind.read(one.data), one.missing) for one in asked]
+        lengths = [gap.stop - gap.start for sequence in sequences for gap in sequence.gaps]
+        if max(lengths) > NADE().exact_up_to or not all(s.gaps for s in sequences):
+            raise CaesuraError("What is filled together has gaps, and such as are scored exactly.")
+        window = method.window(*sequences)
+        keys = jnp.stack([make_key(one.seed) for one in asked])
+        drawn = method.strategy.draw(keys, method.net, window, samples)
+        scores = method.strategy.log_prob(keys[0], method.net, window, drawn)
+        marginals = method.strategy.marginals(keys[0], method.net, window).values
+        fills = []
+        for row, (one, sequence) in enumerate(zip(asked, sequences, strict=True)):
+            at_places = self._at_places(sequence, _row(marginals, row))
+            values, score = np.asarray(drawn)[row], _row(scores, row)
+            fills.append(self._tell(method, one, sequence, values, score, at_places))
+        return fills
 
     def log_prob(
         self,
@@ -185,10 +204,42 @@ class Filler:
     def _marginals(
         self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
     ) -> Marginals:
-        places = np.argwhere(sequence.missing)
         values, _ = method.strategy.marginals(key, method.net, window)
-        rows = (0, places[:, 0] - sequence.gaps[0].start, places[:, 1])
-        return Marginals(places, self.kind.symbols(), *(np.asarray(a)[rows] for a in values))
+        return self._at_places(sequence, _row(values, 0))
+
+    def _at_places(self, sequence: Sequence, values: list[np.ndarray]) -> Marginals:
+        """What is known of every step of a window, at the missing places alone."""
+        places = np.argwhere(sequence.missing)
+        rows = (places[:, 0] - sequence.gaps[0].start, places[:, 1])
+        return Marginals(places, self.kind.symbols(), *(a[rows] for a in values))
+
+    def _tell(
+        self,
+        method: Method,
+        asked: Gapped,
+        sequence: Sequence,
+        drawn: Shaped[np.ndarray, "S W D"],
+        scores: list[np.ndarray],
+        marginals: Marginals,
+    ) -> Fill:
+        """All that was found out, as a user wants to know it."""
+        log_probs, errors = scores
+        log_probs = log_probs - self.kind.log_scale(sequence.missing)
+        values = fill_gaps(sequence, drawn)
+        completed = [self.kind.write(asked.data, sequence.missing, v) for v in values]
+        best = int(np.argmax(log_probs))
+        chosen = np.asarray(self._frame.index(values[best][sequence.missing]))
+        return Fill(
+            best=completed[best],
+            samples=completed,
+            log_probs=log_probs,
+            standard_errors=errors,
+            places=marginals.places,
+            confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
+            strategy=method.name,
+            seed=asked.seed,
+            values=values[best],
+        )
 
     def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
         mask = sequence.missing
@@ -208,6 +259,11 @@ class Filler:
 def load(model: str | os.PathLike[str]) -> Filler:
     """A model that comes with the library, by its name ('text' or 'music'), or one from a file."""
     return Filler(**read_model(find_model(model))._asdict())
+
+
+def _row(estimate: Estimate, row: int) -> list[np.ndarray]:
+    """Both parts of an estimate, of one window."""
+    return [np.asarray(part)[row] for part in estimate]
 
 
 def fill_gaps(

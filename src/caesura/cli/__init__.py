@@ -9,6 +9,7 @@ from caesura.cli.evaluate import evaluate
 from caesura.cli.group import OneSentence
 from caesura.cli.info import info
 from caesura.cli.reproduce import reproduce
+from caesura.cli.serve import serve
 from caesura.cli.train import train
 from caesura.version import __version__
 
@@ -49,6 +50,7 @@ app.command()(train)
 app.add_typer(fill.app, name="fill")
 app.command()(evaluate)
 app.command()(info)
+app.command()(serve)
 app.command()(reproduce)
 app.add_typer(data.app, name="data")
 

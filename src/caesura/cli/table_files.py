@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from caesura.files import replacing
-from caesura.kinds.table import read_csv
-
-DIGITS = 9  # of what is new: more than a model of single precision knows
+from caesura.kinds.csv_cells import fill_cells
 
 
 def write_table(output: Path, source: Path, given: Any, filled: Any) -> None:
@@ -18,15 +16,7 @@ def write_table(output: Path, source: Path, given: Any, filled: Any) -> None:
 
     csv = output.suffix.lower() == ".csv"
     if csv and source.suffix.lower() == ".csv" and len(given) == len(filled):
-        text = read_csv(source, dtype=str, na_filter=False)
-        for name in filled.columns:
-            if name not in given.columns:
-                text[name] = _words(filled[name])
-                continue
-            new = (given[name].isna() & filled[name].notna()).to_numpy()
-            if new.any():
-                text.loc[new, name] = _words(filled.loc[new, name])
-        filled = text
+        filled = fill_cells(source, given, filled)
     _write(output, filled, index=not isinstance(filled.index, pd.RangeIndex))
 
 
@@ -37,10 +27,6 @@ def write_samples(output: Path, tables: list[Any]) -> None:
     numbered = [t.assign(sample=number) for number, t in enumerate(tables, 1)]
     index = not isinstance(tables[0].index, pd.RangeIndex)
     _write(output, pd.concat(numbered, ignore_index=not index), index=index)
-
-
-def _words(column: Any) -> Any:
-    return [f"{number:.{DIGITS}g}" if number == number else "" for number in column]
 
 
 def _write(output: Path, table: Any, index: bool) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import StringIO
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -115,12 +116,14 @@ def read_table(path: Path) -> Any:
         raise CaesuraError(f"The file '{path}' is no table that pandas can read.") from error
 
 
-def read_csv(path: Path, **options: Any) -> Any:
+def read_csv(source: Path | StringIO, **options: Any) -> Any:
     """The DataFrame in a CSV file; where it has but one column, an empty line is a missing cell."""
     import pandas as pd
 
-    columns = pd.read_csv(path, nrows=0).columns
-    return pd.read_csv(path, skip_blank_lines=len(columns) > 1, **options)
+    columns = pd.read_csv(source, nrows=0).columns
+    if isinstance(source, StringIO):
+        source.seek(0)
+    return pd.read_csv(source, skip_blank_lines=len(columns) > 1, **options)
 
 
 def find_tables(paths: Any) -> list[Path]:

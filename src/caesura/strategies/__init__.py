@@ -7,7 +7,7 @@ from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
 from caesura.strategies.sir import SIR
-from caesura.strategies.window import Place, Window, around_gaps, around_missing
+from caesura.strategies.window import Place, Window, around_each, around_gaps, around_missing
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
@@ -31,6 +31,7 @@ __all__ = [
     "Place",
     "Strategy",
     "Window",
+    "around_each",
     "around_gaps",
     "around_missing",
 ]

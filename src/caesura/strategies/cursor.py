@@ -13,7 +13,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from caesura.nets.head import Head
 from caesura.nets.rnn import Net
@@ -45,6 +45,10 @@ class Step(NamedTuple):
     missing: Bool[Array, " D"]
     given: Shaped[Array, " D"]
 
+
+# Of what is random: one key for all windows, or one for each of them, whose lanes then do what they
+# would do if their window stood alone.
+Keys = Key[Array, "*windows"]
 
 Visit = Callable[[Head, PRNGKeyArray, Step], tuple[Shaped[Array, " D"], PyTree]]
 
@@ -156,7 +160,7 @@ def given_the_rest(net: Net) -> Conditional:
 
 
 def walk(
-    key: PRNGKeyArray,
+    key: Keys,
     net: Net,
     conditional: Conditional,
     cursor: Cursor,
@@ -172,7 +176,7 @@ def walk(
         t = jnp.where(here, order.steps[:, i], cursor.at)
         cursor = move(net, cursor, t)
         asked = (row(a, t) for a in (cursor.values, window.missing, window.values))
-        keys = jax.random.split(jax.random.fold_in(key, i), len(t))
+        keys = for_lanes(lambda k, n: jax.random.split(jax.random.fold_in(k, i), n), key, len(t))
         frame, noted = visit_all(keys, Step(conditional.look(cursor), *asked))
         values = write(cursor.values, t, here, frame)
         unknown = write(cursor.unknown, t, here, jnp.zeros_like(frame, bool))
@@ -195,8 +199,17 @@ def left_to_right(window: Window) -> Order:
     return Order(jnp.argsort(~missing, axis=1, stable=True), jnp.sum(missing, axis=1))
 
 
+def for_lanes(
+    draw: Callable[[PRNGKeyArray, int], Shaped[Array, "n ..."]], key: Keys, lanes: int
+) -> Shaped[Array, "lanes ..."]:
+    """Something random for each lane: `draw(k, n)` for the n lanes of each key k."""
+    keys = key.reshape(-1)
+    drawn = jax.vmap(lambda k: draw(k, lanes // len(keys)))(keys)
+    return drawn.reshape(lanes, *drawn.shape[2:])
+
+
 def random_order(
-    key: PRNGKeyArray, lanes: Window, copies: int, *, rightward: Bool[Array, ""] | bool = True
+    key: Keys, lanes: Window, copies: int, *, rightward: Bool[Array, ""] | bool = True
 ) -> Order:
     """The missing steps of each stretch, gap by gap and in random order inside a gap.
 
@@ -209,8 +222,9 @@ def random_order(
     # DEVIATION: the paper has one gap; several are filled one after another.
     missing = lanes.missing_steps
     gap = jnp.cumsum(lanes.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
-    each_copy = jax.random.uniform(key, (copies, missing.shape[1]))
-    place = gap + jnp.tile(each_copy, (len(missing) // copies, 1))
+    width = missing.shape[1]
+    each_copy = for_lanes(lambda k, n: jax.random.uniform(k, (n, width)), key, copies * key.size)
+    place = gap + jnp.tile(each_copy, (len(missing) // len(each_copy), 1))
     steps = jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
     return Order(steps, jnp.sum(missing, axis=1))
 

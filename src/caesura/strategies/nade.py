@@ -23,6 +23,7 @@ from caesura.strategies.base import (
 )
 from caesura.strategies.cursor import (
     Cursor,
+    Keys,
     Noted,
     Order,
     Step,
@@ -64,10 +65,8 @@ class NADE(Strategy):
             )
 
     @eqx.filter_jit
-    def draw(
-        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
-    ) -> Shaped[Array, "B S W D"]:
-        key_order, key_visits = jax.random.split(key)
+    def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+        key_order, key_visits = jax.vmap(jax.random.split, out_axes=1)(key.reshape(-1))
         lanes = window.repeat(samples)
         cursor, _ = _fill(key_visits, net, lanes, random_order(key_order, lanes, samples), draw)
         return split_lanes(cursor.values, samples)
@@ -86,9 +85,7 @@ class NADE(Strategy):
         return Marginals(exactly(values), exactly(given))
 
 
-def _fill(
-    key: PRNGKeyArray, net: Net, lanes: Window, order: Order, visit: Visit
-) -> tuple[Cursor, PyTree]:
+def _fill(key: Keys, net: Net, lanes: Window, order: Order, visit: Visit) -> tuple[Cursor, PyTree]:
     """Each lane fills its window once, in an order of its own."""
     cursor = enter(net, lanes, lanes.values, lanes.missing)
     return walk(key, net, given_the_rest(net), cursor, lanes, order, visit)

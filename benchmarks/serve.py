@@ -1,0 +1,95 @@
+"""What the server answers at 1, 8 and 64 clients: fills done together against one by one.
+
+    python benchmarks/serve.py           by the model that comes with the library, some minutes
+    python benchmarks/serve.py --quick   a small net and no claims: does it still run?
+
+Every client asks for one text after another, with a gap of four characters and eight samples. The
+two servers are asked in turn, each after a warm-up that compiles. What counts is how they compare:
+clocks differ from machine to machine and from minute to minute.
+"""
+
+import argparse
+import asyncio
+import statistics
+import time
+
+import httpx
+import jax
+import numpy as np
+
+import caesura
+from caesura.filler import Filler
+from caesura.kinds import Text
+from caesura.nets.frames import Categorical
+from caesura.nets.rnn import bidirectional
+from caesura.web import Limits, make_app
+
+CLIENTS = (1, 8, 64)
+ROUNDS = 2
+TEXT = "The Battle of Hastings was fought in 1066 between the Normans and the English."
+SAMPLES = 8
+GAP = 4
+
+
+def small_filler() -> Filler:
+    kind = Text("".join(map(chr, range(32, 127))))
+    net = bidirectional(jax.random.key(0), Categorical(kind.size), head="softmax", hidden=8)
+    return Filler(kind, {"bidirectional": net}, "nade")
+
+
+def question(number: int) -> dict[str, object]:
+    """Another gap and another seed for each."""
+    start = number * 7 % (len(TEXT) - GAP)
+    missing = [{"first": start, "stop": start + GAP}]
+    asked = {"kind": "text", "model": "text", "sequence": TEXT, "missing": missing}
+    return asked | {"samples": SAMPLES, "seed": number}
+
+
+async def ask(client: httpx.AsyncClient, clients: int, requests: int) -> tuple[float, list[float]]:
+    """Seconds in all, and of each request; every client has one under way."""
+    numbers, took = iter(range(requests)), []
+
+    async def one_client() -> None:
+        for number in numbers:
+            began = time.perf_counter()
+            answer = await client.post("/api/fill", json=question(number))
+            assert answer.status_code == 200, answer.text
+            took.append(time.perf_counter() - began)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(one_client() for _ in range(clients)))
+    return time.perf_counter() - began, took
+
+
+async def measure(filler: Filler, requests: int) -> None:
+    servers = {}
+    for name, together in {"one by one": 1, "together": 8}.items():
+        limits = Limits(waiting=max(CLIENTS), together=together, seconds=600.0)
+        transport = httpx.ASGITransport(make_app({"text": filler}, limits=limits))
+        servers[name] = httpx.AsyncClient(transport=transport, base_url="http://x", timeout=600)
+        await ask(servers[name], 16, 32)
+    print("| clients | server | requests a second | p50 | p95 |\n|---|---|---|---|---|")
+    for clients in CLIENTS:
+        seconds: dict[str, list[float]] = {name: [] for name in servers}
+        latencies: dict[str, list[float]] = {name: [] for name in servers}
+        for _ in range(ROUNDS):
+            for name, client in servers.items():
+                whole, each = await ask(client, clients, max(requests, clients))
+                seconds[name].append(whole / max(requests, clients))
+                latencies[name] += each
+        for name in servers:
+            p50, p95 = np.quantile(latencies[name], [0.5, 0.95])
+            rate = 1 / statistics.median(seconds[name])
+            print(f"| {clients} | {name} | {rate:.1f} | {p50:.3f} s | {p95:.3f} s |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small net, few requests")
+    quick = parser.parse_args().quick
+    filler = small_filler() if quick else caesura.load("text")
+    asyncio.run(measure(filler, 16 if quick else 64))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""`caesura serve`: the page and its API, on this machine."""
+
+import ipaddress
+import socket
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caesura.cli.models import load_model
+from caesura.cli.output import note
+from caesura.errors import CaesuraError, CaesuraWarning
+from caesura.pretrained import NAMES, find_model
+
+if TYPE_CHECKING:
+    from caesura.filler import Filler
+
+
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Where to listen; only this machine can reach the default."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="The port; 0 is any that is free.")
+    ] = 8123,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="A model to offer: a file, by its name without the ending, or one that comes with "
+            "caesura; may be given several times.",
+            show_default="text and music",
+        ),
+    ] = None,
+) -> None:
+    """Open a page on this machine: erase, fill, look and listen.
+
+    The page needs nothing from elsewhere. `/docs` describes the API behind it, `/metrics` is for
+    Prometheus; `docs/server.md` says what the server promises.
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise CaesuraError("The server needs more packages: pip install 'caesura[web]'.") from None
+    from caesura.web import make_app
+    from caesura.web.security import LOOPBACK
+    from caesura.web.server import run
+
+    warnings.simplefilter("ignore", CaesuraWarning)  # they would quote the tables of clients
+
+    fillers = load_offered(models or list(NAMES))
+    loopback = is_loopback(host)
+    app = make_app(fillers, hosts=LOOPBACK if loopback else ())
+    with listen(host, port) as listening:
+        place = f"{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+        note(f"The page is at http://{place}/ and its API at http://{place}/docs; Ctrl-C ends it.")
+        if not loopback:
+            names = " and ".join(f"'{name}'" for name in fillers)
+            note(
+                f"Whoever can reach {place} may fill with {names} and train on tables, without a "
+                "password and unencrypted: put a proxy before it that asks for one and speaks TLS."
+            )
+        run(app, listening)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket there; the system chooses the port where 0 is given."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CaesuraError(f"Cannot listen at {host}, port {port}: {reason.lower()}.") from None
+
+
+def load_offered(models: list[str]) -> dict[str, "Filler"]:
+    """The models by the names that clients call them."""
+    fillers: dict[str, Filler] = {}
+    for model in models:
+        name = model if model in NAMES else Path(model).stem
+        if name in fillers:
+            raise CaesuraError(f"Two of the models are called '{name}': rename one of the files.")
+        fillers[name] = load_model(find_model(model))
+    return fillers
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

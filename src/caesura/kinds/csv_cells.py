@@ -1,0 +1,26 @@
+"""The cells of a CSV file: those that were there keep the very characters that they had."""
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from caesura.kinds.table import read_csv
+
+DIGITS = 9  # of what is new: more than a model of single precision knows
+
+
+def fill_cells(source: Path | StringIO, given: Any, filled: Any) -> Any:
+    """A table of words: the cells of `source`, which holds `given`, and in empty ones the fills."""
+    text = read_csv(source, dtype=str, na_filter=False)
+    for name in filled.columns:
+        if name not in given.columns:
+            text[name] = _words(filled[name])
+            continue
+        new = (given[name].isna() & filled[name].notna()).to_numpy()
+        if new.any():
+            text.loc[new, name] = _words(filled.loc[new, name])
+    return text
+
+
+def _words(column: Any) -> Any:
+    return [f"{number:.{DIGITS}g}" if number == number else "" for number in column]

@@ -1,0 +1,66 @@
+"""Long work that tells how it gets on: it gives way to short work, and can be stopped."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from fastapi import Request
+
+from caesura.web.gone import GoneError, unless_gone
+from caesura.web.queue import ClosedError, Line
+from caesura.web.schemas import FitWaits
+
+PATIENCE = 10.0  # seconds that a fit stands still at most before it makes another move
+
+Fit = Callable[[Callable[[Any], None], Callable[[], bool]], Any]  # of `report` and `stop`
+
+
+class Fits:
+    """Fits wait in a line of their own and are done one after the other.
+
+    Where a fit asks whether it shall stop, it stands still while anybody waits in `before`, the
+    line of short work, which so never waits for more than a moment of training.
+    """
+
+    def __init__(self, line: Line, before: Line) -> None:
+        self._line, self._before = line, before
+        self._answers: set[asyncio.Future[Any]] = set()
+
+    def close(self) -> None:
+        """Stop all of them; their clients are told."""
+        for answer in self._answers:
+            answer.cancel()
+
+    async def run(self, fit: Fit, request: Request) -> AsyncIterator[Any]:
+        """What the fit tells while it goes on, and at last its answer.
+
+        It is stopped once nobody listens: the client has gone, or the time is over.
+        """
+        left, loop = threading.Event(), asyncio.get_running_loop()
+        told: asyncio.Queue[Any] = asyncio.Queue()
+
+        def report(progress: Any) -> None:
+            loop.call_soon_threadsafe(told.put_nowait, progress)
+
+        def stop() -> bool:
+            self._before.give_way(PATIENCE)
+            return left.is_set()
+
+        place = self._line.put(lambda _: [fit(report, stop)], None)
+        answer = asyncio.ensure_future(self._line.answer(place))
+        answer.add_done_callback(told.put_nowait)
+        self._answers.add(answer)
+        try:
+            yield FitWaits()
+            while (progress := await unless_gone(request, told.get())) is not answer:
+                yield progress
+            if answer.cancelled():
+                raise ClosedError
+            yield answer.result()
+        except GoneError:
+            return
+        finally:
+            left.set()
+            answer.cancel()
+            self._answers.discard(answer)

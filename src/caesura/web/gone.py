@@ -1,0 +1,30 @@
+"""Clients that do not wait for what they have asked."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+from fastapi import Request
+
+
+class GoneError(Exception):
+    """The client has not waited for the answer."""
+
+
+async def unless_gone(request: Request, answer: Awaitable[Any]) -> Any:
+    """The answer, which is given up when the client goes away before."""
+    wanted = asyncio.ensure_future(answer)
+    gone = asyncio.ensure_future(_disconnection(request))
+    try:
+        await asyncio.wait({wanted, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not wanted.done():
+            raise GoneError
+        return wanted.result()
+    finally:
+        wanted.cancel()
+        gone.cancel()
+
+
+async def _disconnection(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,131 @@
+"""The line before the model: one worker takes jobs in turn, and like ones together."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+WORKER = "model"  # the name of a line's thread
+ENDING = 10.0  # seconds that a piece of work has when the line is closed
+
+Work = Callable[[Sequence[Any]], Sequence[Any]]  # from items to as many answers
+
+
+class BusyError(Exception):
+    """So many wait already that one more would wait in vain."""
+
+
+class ClosedError(Exception):
+    """The server ends."""
+
+
+class LateError(Exception):
+    """An answer that did not come in time."""
+
+
+class Job(NamedTuple):
+    """An item of some work, and where its answer is to go."""
+
+    work: Work
+    item: Any
+    like: Hashable  # items that are alike may be worked on at once; None is like no other
+    answer: "Future[Any]"
+
+
+class Line:
+    """Jobs, the oldest first, that a thread of its own works on.
+
+    A job that nobody waits for any more is never begun; one that has begun goes on to its end.
+    """
+
+    def __init__(self, waiting: int, together: int, seconds: float) -> None:
+        self._most, self._together, self._seconds = waiting, together, seconds
+        self._jobs: list[Job] = []
+        self._working = False
+        self._changed = threading.Condition()
+        self._open = True
+        # A daemon: a program on the model that nobody waits for need not hold up the end for long.
+        self._thread = threading.Thread(target=self._serve, name=WORKER, daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many have not been begun."""
+        return sum(not job.answer.cancelled() for job in self._jobs)
+
+    async def run(self, work: Work, item: Any, like: Hashable = None) -> Any:
+        """The answer for one item, when its turn has come."""
+        return await self.answer(self.put(work, item, like))
+
+    def put(self, work: Work, item: Any, like: Hashable = None) -> "Future[Any]":
+        """A place at the end of the line, if there is one."""
+        job = Job(work, item, like, Future())
+        with self._changed:
+            if self.waiting >= self._most or not self._open:
+                raise BusyError
+            self._jobs.append(job)
+            self._changed.notify_all()
+        return job.answer
+
+    async def answer(self, place: "Future[Any]") -> Any:
+        """What comes of a place in the line."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await asyncio.wrap_future(place)
+        except TimeoutError:
+            raise LateError from None
+
+    def give_way(self, seconds: float) -> None:
+        """Wait until nobody waits here and nothing is worked on; for so long at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._jobs or self._working), seconds)
+
+    def close(self) -> None:
+        """Give up what waits; what has begun is the last, and has some seconds to end in."""
+        with self._changed:
+            self._open = False
+            for job in self._jobs:
+                job.answer.cancel()
+            self._changed.notify_all()
+        self._thread.join(ENDING)
+
+    def _serve(self) -> None:
+        while jobs := self._next():
+            begun = [job for job in jobs if job.answer.set_running_or_notify_cancel()]
+            if begun:
+                _work(begun)
+
+    def _next(self) -> list[Job]:
+        """The oldest job with those like it, once there is one; none when the line is closed."""
+        with self._changed:
+            self._working = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._jobs or not self._open)
+            if not self._open:
+                return []
+            self._working = True
+            first = self._jobs[0]
+            alike = [job for job in self._jobs if job is first or _are_alike(job, first)]
+            chosen = alike[: self._together]
+            self._jobs = [job for job in self._jobs if job not in chosen]
+            return chosen
+
+
+def _are_alike(one: Job, other: Job) -> bool:
+    return one.like is not None and one.like == other.like
+
+
+def _work(jobs: list[Job]) -> None:
+    """Answer all; where several fail together, each is tried alone: it may be the fault of one."""
+    try:
+        answers = jobs[0].work([job.item for job in jobs])
+    except Exception as error:
+        if len(jobs) == 1:
+            jobs[0].answer.set_exception(error)
+            return
+        for job in jobs:
+            _work([job])
+        return
+    for job, answer in zip(jobs, answers, strict=True):
+        job.answer.set_result(answer)

@@ -1,0 +1,32 @@
+"""The server as a process: how it runs, and how it ends."""
+
+import os
+import socket
+import threading
+from contextlib import suppress
+
+import uvicorn
+from fastapi import FastAPI
+
+from caesura.web.queue import WORKER
+
+PATIENCE = 10  # seconds that a stop waits for the requests that are being answered
+
+
+def run(app: FastAPI, listening: socket.socket) -> None:
+    """Serve until a signal comes."""
+    config = uvicorn.Config(
+        app, log_level="warning", server_header=False, timeout_graceful_shutdown=PATIENCE
+    )
+    with suppress(KeyboardInterrupt):  # which is raised again when all has ended
+        _Server(config).run(sockets=[listening])
+    if any(thread.name == WORKER for thread in threading.enumerate()):
+        # Nothing interrupts a program of JAX, and Python would crash while it takes itself apart.
+        os._exit(0)
+
+
+class _Server(uvicorn.Server):
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        assert isinstance(self.config.app, FastAPI)
+        self.config.app.state.fits.close()  # which nobody would want to wait for
+        await super().shutdown(sockets)

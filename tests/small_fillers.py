@@ -1,0 +1,32 @@
+"""Fillers with random weights, which are ready at once, for tests of what is around them."""
+
+import string
+
+import jax
+import numpy as np
+
+from caesura.filler import Filler
+from caesura.kinds import Music, Text
+from caesura.nets.frames import Binary, Categorical
+from caesura.nets.rnn import bidirectional, onegram, unidirectional
+
+ALPHABET = "\n " + string.ascii_letters + string.digits + string.punctuation
+
+
+def text_filler() -> Filler:
+    return _filler(Text(ALPHABET), Categorical(len(ALPHABET)), "softmax")
+
+
+def music_filler() -> Filler:
+    return _filler(Music(2), Binary(88), "bernoulli")
+
+
+def _filler(kind, frame, head) -> Filler:
+    shape = {"head": head, "hidden": 5}
+    counted = np.arange(frame.components * 4).reshape(4, -1) % 2
+    nets = {
+        "bidirectional": bidirectional(jax.random.key(0), frame, **shape),
+        "forward": unidirectional(jax.random.key(1), frame, **shape),
+        "onegram": onegram(frame, counted.astype(np.int32)),
+    }
+    return Filler(kind, nets, "nade")

@@ -1,0 +1,412 @@
+"""The server over HTTP: the library's own answers, and one sentence for everything else."""
+
+import asyncio
+import base64
+import json
+import threading
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from fastapi import Request
+from fastapi.testclient import TestClient
+
+from caesura.kinds import Song
+from caesura.strategies import GSN
+from caesura.web import Limits, make_app
+from caesura.web import answers as answers_module
+from caesura.web.gone import GoneError, unless_gone
+from caesura.web.limits import BODY_BYTES, CHARACTERS
+from caesura.web.queue import Line
+from caesura.web.security import LOOPBACK
+from demo.tune import song as greensleeves
+from small_fillers import music_filler, text_filler
+
+TEXT = {"kind": "text", "model": "words", "sequence": "the qu__k fox"}
+
+
+@pytest.fixture(scope="module")
+def fillers():
+    return {"words": text_filler(), "tunes": music_filler()}
+
+
+@pytest.fixture(scope="module")
+def client(fillers):
+    with TestClient(make_app(fillers), raise_server_exceptions=False) as client:
+        yield client
+
+
+def sentence(response, status: int) -> str:
+    """The one sentence of a refusal."""
+    assert response.status_code == status, response.text
+    assert list(response.json()) == ["detail"]
+    detail = response.json()["detail"]
+    assert detail[0].isupper()
+    assert detail[-1] in ".?"
+    assert detail.isprintable()
+    assert len(detail) < 400
+    return detail
+
+
+def encoded(song: Song) -> str:
+    return base64.b64encode(song.to_bytes()).decode()
+
+
+def music(**more):
+    boxes = [{"first": 30, "stop": 34}]
+    return {
+        "kind": "music",
+        "model": "tunes",
+        "sequence": encoded(greensleeves()),
+        "missing": boxes,
+    } | more
+
+
+def test_the_models_that_are_offered(client):
+    words, tunes = client.get("/api/models").json()
+    assert (words["name"], words["kind"], words["gap_char"]) == ("words", "text", "_")
+    assert (tunes["name"], tunes["kind"], tunes["steps_per_beat"]) == ("tunes", "music", 2)
+    assert words["strategies"] == ["nade", "gsn", "sir", "oneway", "onegram"]
+    assert words["strategy"] == "nade"
+
+
+@pytest.mark.parametrize("strategy", [None, "oneway"])
+def test_a_text_is_filled_as_the_library_fills_it(client, fillers, strategy):
+    asked = {"samples": 3, "seed": 7, "strategy": strategy}
+    told = client.post("/api/fill", json=TEXT | asked | {"missing": [{"first": 0, "stop": 1}]})
+    assert told.status_code == 200, told.text
+    fill = fillers["words"].fill(TEXT["sequence"], missing=[0], **asked)
+    assert told.json() == json.loads(fill.to_json()) | {"kind": "text"}
+
+
+def test_probabilities_are_those_of_the_library(client, fillers):
+    told = client.post("/api/marginals", json=TEXT).json()
+    marginals = fillers["words"].marginals(TEXT["sequence"])
+    assert told["places"] == [[6, 0], [7, 0]]
+    assert told["likeliest"] == [[list(pair) for pair in row] for row in marginals.top(10)]
+    whole = TEXT | {"sequence": "the quick fox", "missing": [{"first": 6, "stop": 8}]}
+    told = client.post("/api/log_prob", json=whole).json()
+    log_prob = fillers["words"].log_prob("the quick fox", missing=slice(6, 8))
+    assert told == {"log_prob": float(log_prob), "standard_error": 0.0}
+
+
+def test_the_last_of_a_chain_is_what_gsn_fills_with(client, fillers):
+    asked = TEXT | {"samples": 2, "seed": 3}
+    told = client.post("/api/fill/chain", json=asked)
+    assert told.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in told.text.splitlines()]
+    assert [line["steps"] for line in lines] == [5, 10, 20, 50, 100]
+    fill = fillers["words"].fill(
+        TEXT["sequence"], samples=2, seed=3, strategy=GSN(jnp.asarray(100), 25)
+    )
+    assert lines[-1]["fill"]["samples"] == fill.samples
+    assert np.allclose(lines[-1]["fill"]["log_probs"], fill.log_probs, atol=1e-5)
+
+
+def test_a_song_is_filled_as_the_library_fills_it(client, fillers):
+    told = client.post("/api/fill", json=music(samples=2, seed=5)).json()
+    fill = fillers["tunes"].fill(greensleeves(), missing=slice(30, 34), samples=2, seed=5)
+    assert told["best"] == encoded(fill.best)
+    assert told["samples"] == [encoded(sample) for sample in fill.samples]
+    roll = np.zeros_like(fill.values)
+    for key, first, stop, _ in told["notes"][told["samples"].index(told["best"])]:
+        roll[first:stop, key - 21] = 1
+    assert np.array_equal(roll, fill.values)
+
+
+def test_pinned_notes_sound_and_keys_outside_the_boxes_stay(client, fillers):
+    boxes = [{"first": 30, "stop": 34, "lowest": 50, "highest": 70}]
+    pinned = [{"first": 31, "stop": 33, "lowest": 61, "highest": 61}]
+    told = client.post("/api/fill", json=music(missing=boxes, pinned=pinned)).json()
+    before = fillers["tunes"].kind.read(greensleeves()).values
+    for sample in told["samples"]:
+        song = Song.from_bytes(base64.b64decode(sample))
+        roll = fillers["tunes"].kind.read(song).values
+        assert roll[31:33, 61 - 21].all()
+        roll[30:34, 50 - 21 : 71 - 21] = before[30:34, 50 - 21 : 71 - 21]
+        assert np.array_equal(roll, before)
+
+
+def test_a_song_on_the_grid(client):
+    asked = {"model": "tunes", "sequence": encoded(greensleeves())}
+    told = client.post("/api/song", json=asked).json()
+    assert told["steps"] == 17 * 6
+    assert told["bars"] == list(range(0, 17 * 6, 6))
+    assert told["seconds"] == pytest.approx([0.32 * step for step in range(17 * 6 + 1)], abs=1e-3)
+    assert [69, 5, 6, 88] in told["notes"]  # the upbeat
+
+
+def test_the_time_of_a_song_follows_its_tempo(client):
+    """Two beats of half a second, then some of a quarter."""
+    from mido import Message, MetaMessage, MidiFile, MidiTrack
+
+    from songs import content
+
+    file = MidiFile(ticks_per_beat=100, tracks=[MidiTrack()])
+    file.tracks[0] += [
+        Message("note_on", note=60, velocity=70),
+        MetaMessage("set_tempo", tempo=250_000, time=200),
+        Message("note_off", note=60, time=100),
+    ]
+    sequence = base64.b64encode(content(file)).decode()
+    told = client.post("/api/song", json={"model": "tunes", "sequence": sequence}).json()
+    assert told["seconds"] == [0, 0.25, 0.5, 0.75, 1, 1.125, 1.25]
+
+
+BAD = {
+    "no model of that name": TEXT | {"model": "wrods"},
+    "a path": TEXT | {"model": "/etc/passwd"},
+    "a model of another kind": TEXT | {"model": "tunes"},
+    "a song for a text model": music(model="words"),
+    "no such strategy": TEXT | {"strategy": "bayes"},
+    "a number in quotes": TEXT | {"seed": "3"},
+    "a seed below zero": TEXT | {"seed": -1},
+    "a seed too large": TEXT | {"seed": 2**32},
+    "a field that means nothing": TEXT | {"sample": 3},
+    "an empty text": TEXT | {"sequence": ""},
+    "a text too long": TEXT | {"sequence": "a" * (CHARACTERS + 1)},
+    "half a character": TEXT | {"sequence": "a\ud800_"},
+    "a span outside": TEXT | {"missing": [{"first": 5, "stop": 99}]},
+    "a span that runs backwards": TEXT | {"missing": [{"first": 5, "stop": 3}]},
+    "too much work": TEXT | {"sequence": "_" * 2000},
+    "no kind": {"model": "words", "sequence": "a_"},
+    "another kind": TEXT | {"kind": "series"},
+    "no base64": music(sequence="!"),
+    "bad base64": music(sequence="AAAAA"),
+    "no song": music(sequence=base64.b64encode(b"RIFF....").decode()),
+    "half a song": music(sequence=encoded(greensleeves())[:200]),
+    "keys that run downwards": music(
+        missing=[{"first": 1, "stop": 2, "lowest": 60, "highest": 50}]
+    ),
+    "a key that no piano has": music(missing=[{"first": 1, "stop": 2, "lowest": 3}]),
+    "a list": [1, 2],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("route", ["fill", "fill/chain", "log_prob", "marginals"])
+def test_a_mistake_is_one_sentence(client, name, route):
+    body = json.dumps(BAD[name]).encode()
+    answer = client.post(
+        f"/api/{route}", content=body, headers={"content-type": "application/json"}
+    )
+    sentence(answer, 422)
+
+
+@pytest.mark.parametrize("samples", [0, 65, "3", 1.5, None, True])
+def test_samples_are_a_number_within_bounds(client, samples):
+    assert "samples" in sentence(client.post("/api/fill", json=TEXT | {"samples": samples}), 422)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"kind": NaN}', b"1" * 5000, b'"\\ud800"', b"\x00"],
+    ids=range(8),
+)
+@pytest.mark.parametrize("route", ["fill", "song"])
+def test_what_is_no_json_is_refused(client, body, route):
+    answer = client.post(
+        f"/api/{route}", content=body, headers={"content-type": "application/json"}
+    )
+    assert answer.status_code in (400, 422), answer.text
+    sentence(answer, answer.status_code)
+
+
+def test_other_content_types_and_long_bodies_are_refused(client):
+    for kind in ("text/plain", "multipart/form-data; boundary=x", "application/jsonp", ""):
+        answer = client.post("/api/fill", content=b"{}", headers={"content-type": kind})
+        assert "application/json" in sentence(answer, 415)
+    long = b" " * (BODY_BYTES + 1)
+    for content in (long, iter([long[:1000], long])):  # with its length told, and without
+        answer = client.post(
+            "/api/fill", content=content, headers={"content-type": "application/json"}
+        )
+        assert str(BODY_BYTES) in sentence(answer, 413)
+
+
+def test_every_answer_carries_the_headers(client):
+    for path in ("/", "/docs", "/api/models", "/static/style.css", "/nowhere", "/openapi.json"):
+        headers = client.get(path, headers={"origin": "https://elsewhere.example"}).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'self';")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert not any(name.startswith("access-control") for name in headers)
+    preflight = {"origin": "https://elsewhere.example", "access-control-request-method": "POST"}
+    answer = client.options("/api/fill", headers=preflight)
+    assert answer.status_code == 405
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+def test_a_server_on_this_machine_answers_to_no_other_name(fillers):
+    app = make_app(fillers, hosts=LOOPBACK)
+    for host, status in {
+        "localhost:8123": 200,
+        "127.0.0.1": 200,
+        "[::1]:8123": 200,
+        "rebound.example:8123": 421,
+        "": 421,
+    }.items():
+        answer = TestClient(app).get("/healthz", headers={"host": host})
+        assert answer.status_code == status
+
+
+def test_the_example_is_the_tune_of_the_demo(client):
+    assert client.get("/static/greensleeves.mid").content == greensleeves().to_bytes()
+
+
+def test_nothing_outside_the_page_is_served(client):
+    for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/"):
+        assert client.get(path).status_code == 404
+
+
+def test_requests_are_counted_by_route(client):
+    client.get("/healthz")
+    client.get("/made/up")
+    told = client.get("/metrics")
+    assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert 'caesura_requests_total{method="GET",route="/healthz",status="200"}' in told.text
+    assert "made" not in told.text
+    assert "caesura_waiting 0" in told.text
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """A model that answers when it is let to; what it was asked is noted."""
+    begun, let, asked = threading.Semaphore(0), threading.Event(), []
+
+    def log_prob(task):
+        asked.append(task.data)
+        begun.release()
+        assert let.wait(30)
+        return answers_module.LogProbAnswer(log_prob=0.0, standard_error=0.0)
+
+    monkeypatch.setattr(answers_module, "log_prob", log_prob)
+    yield begun, let, asked
+    let.set()
+
+
+def in_background(client, body, route="log_prob") -> tuple[threading.Thread, list]:
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(client.post(f"/api/{route}", json=body))
+    )
+    thread.start()
+    return thread, answers
+
+
+def test_beyond_a_number_that_wait_more_are_sent_away(fillers, held):
+    begun, let, _ = held
+    limits = Limits(waiting=1)
+    with TestClient(make_app(fillers, limits=limits), raise_server_exceptions=False) as client:
+        first, first_answers = in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        second, second_answers = in_background(client, TEXT)
+        while client.get("/healthz").json()["waiting"] < 1:
+            pass
+        answer = client.post("/api/log_prob", json=TEXT)
+        assert "try again" in sentence(answer, 429)
+        assert int(answer.headers["retry-after"]) > 0
+        let.set()
+        for thread in (first, second):
+            thread.join(30)
+        assert [a.status_code for a in first_answers + second_answers] == [200, 200]
+
+
+def test_an_answer_that_does_not_come_in_time_is_given_up(fillers, held):
+    begun, let, asked = held
+    limits = Limits(seconds=0.5)
+    with TestClient(make_app(fillers, limits=limits), raise_server_exceptions=False) as client:
+        first, answers = in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        # It waits behind the first, and is never begun.
+        sentence(client.post("/api/log_prob", json=TEXT | {"sequence": "never_"}), 504)
+        first.join(30)
+        sentence(answers[0], 504)
+        let.set()
+        assert client.get("/healthz").json()["waiting"] == 0
+    assert asked == [TEXT["sequence"]]
+
+
+def test_the_description_names_every_route(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    assert set(paths) == {
+        *("/api/models", "/api/fill", "/api/fill/chain", "/api/log_prob", "/api/marginals"),
+        *("/api/song", "/api/table", "/api/fill/series", "/healthz", "/metrics"),
+    }
+    for path, methods in paths.items():
+        for method in methods.values():
+            assert method["description"], path
+
+
+def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
+    """And have the answers that they would have had alone."""
+    begun, let, _ = held
+    together = []
+    whole = answers_module.fill_all
+
+    def fill_all(tasks, size):
+        together.append(len(tasks))
+        return whole(tasks, size)
+
+    monkeypatch.setattr(answers_module, "fill_all", fill_all)
+    alike = [
+        TEXT | {"sequence": text, "seed": seed}
+        for seed, text in enumerate(
+            ["the qu__k fox", "a la__ dog s ps", "____s over it", "jumps over th_"]
+        )
+    ]
+    others = [{"samples": 3}, {"strategy": "oneway"}, {"sequence": "complete"}]
+    asked = alike + [TEXT | other for other in others]
+    with TestClient(make_app(fillers), raise_server_exceptions=False) as client:
+        in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        waiting = []
+        for number, question in enumerate(asked, 1):
+            waiting.append(in_background(client, question, "fill"))
+            while client.get("/healthz").json()["waiting"] < number:
+                pass
+        let.set()
+        for thread, _ in waiting:
+            thread.join(60)
+    assert sorted(together) == [1, 1, 1, 4]
+    for question, (_, told) in zip(asked, waiting, strict=True):
+        told = told[0].json()
+        options = {name: question[name] for name in ("samples", "strategy") if name in question}
+        options = {"samples": 8, "seed": question.get("seed", 0)} | options
+        fill = fillers["words"].fill(question["sequence"], **options)
+        assert told["samples"] == fill.samples
+        assert np.allclose(told["log_probs"], fill.log_probs, atol=1e-4)
+        assert np.allclose(told["confidence"], fill.confidence, atol=1e-5)
+
+
+def test_what_a_client_does_not_wait_for_is_never_begun():
+    worked, let = [], threading.Event()
+
+    def work(items):
+        worked.extend(items)
+        assert let.wait(30)
+        return items
+
+    async def leave():
+        return {"type": "http.disconnect"}
+
+    async def first_waits_second_leaves():
+        line = Line(waiting=8, together=8, seconds=30.0)
+        first = asyncio.create_task(line.run(work, "first"))
+        while not worked:
+            await asyncio.sleep(0.01)
+        with pytest.raises(GoneError):
+            await unless_gone(Request({"type": "http"}, leave), line.run(work, "second"))
+        async with asyncio.timeout(10):
+            while line.waiting:
+                await asyncio.sleep(0.01)
+        let.set()
+        assert await first == "first"
+        assert await line.run(work, "third") == "third"
+        line.close()
+
+    asyncio.run(first_waits_second_leaves())
+    assert worked == ["first", "third"]

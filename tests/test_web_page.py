@@ -1,0 +1,414 @@
+"""The page in a real browser: all views from beginning to end, at two widths.
+
+Screenshots are left in `screenshots/`, for a look at what no test can judge.
+"""
+
+import base64
+import contextlib
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import sync_playwright
+
+from caesura.kinds import Song
+from caesura.learn import train
+from caesura.web import Limits, make_app, tables
+from demo.tune import song as greensleeves
+from served import served
+from small_fillers import music_filler, text_filler
+from test_web_series import wave
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = Path("/usr/bin/chromium")
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+SCREENSHOTS = ROOT / "screenshots"
+WIDTHS = {"phone": (390, 844, "dark"), "desk": (1280, 900, "light")}
+LONG = 180_000  # milliseconds: a first fill compiles, on a machine that may be busy
+UPDATES = 40  # of a fit
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium"),
+    pytest.mark.xdist_group("page"),  # so that what one test compiles serves the others
+]
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A server with small models, at a port that is free."""
+    fillers = {"text": text_filler(), "music": music_filler()}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "train", partial(train, hidden=8, head_hidden=8))
+        with served(make_app(fillers, limits=Limits(updates=UPDATES))) as address:
+            yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM,
+            # A machine for tests may have no rights for a sandbox, and nothing to listen with.
+            args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=WIDTHS)
+def page(request, browser, address):
+    """A page that must not complain, nor ask anything of another host."""
+    width, height, scheme = WIDTHS[request.param]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, base_url=address
+    )
+    page = context.new_page()
+    page.set_default_timeout(LONG)
+    page.shape = request.param
+    complaints = []
+    page.on("console", lambda said: complaints.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda asked: complaints.append(f"{asked.failure}: {asked.url}"))
+    elsewhere = []
+    page.on("request", lambda asked: elsewhere.append(asked.url))
+    yield page
+    context.close()
+    given_up = f"net::ERR_ABORTED: {address}/api/fill/series"  # by the button that stops a fit
+    assert not [said for said in complaints if said != given_up]
+    strange = [url for url in elsewhere if not url.startswith((address, f"blob:{address}"))]
+    assert not strange
+
+
+def look(page, name: str) -> None:
+    """Keep a picture, and see that nothing sticks out and no serious fault of access is found."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}-{page.shape}.png", full_page=True)
+    overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(overhang) <= 0
+    if AXE.exists():
+        faults = serious_faults(page)
+        assert not faults, [(f["id"], [n["html"] for n in f["nodes"]]) for f in faults]
+
+
+def serious_faults(page) -> list[dict]:
+    """What axe-core finds that would keep somebody from using the page."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then((told) => told.violations)")
+    return [fault for fault in found if fault["impact"] in ("serious", "critical")]
+
+
+def filled(page, view: str) -> None:
+    page.wait_for_selector(f"#{view}-status:has-text('Filled:')")
+
+
+def shown(page) -> str:
+    """The text as it stands on the page."""
+    page.wait_for_selector("#sheet > *")
+    return page.inner_text("#sheet")
+
+
+def drag(page, start: dict, stop: dict) -> None:
+    page.mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(stop["x"] + stop["width"] / 2, stop["y"] + stop["height"] / 2, steps=5)
+    page.mouse.up()
+
+
+def test_the_journey_of_a_text(page):
+    page.goto("/")
+    assert shown(page) == (
+        "The Battle of Hast____ was fought in 1066 between the Nor____ and the English."
+    )
+    look(page, "text-1-erased")
+    page.click("#text-fill")
+    filled(page, "text")
+    assert "_" not in shown(page).replace("\n", "")[:14]
+
+    # What could stand at a place, and another choice there: the rest is filled given it.
+    page.hover("#sheet [data-i='20']")
+    page.wait_for_selector("#place-list li >> nth=9")
+    look(page, "text-2-filled")
+    candidate = page.locator("#place-list button >> nth=2")
+    wanted = candidate.locator(".sign").inner_text()
+    candidate.click()
+    filled(page, "text")
+    assert page.inner_text("#sheet .pinned") == wanted
+    # A character that is typed over another.
+    page.focus("#sheet [data-i='58']")
+    page.keyboard.press("Q")
+    filled(page, "text")
+    assert page.locator("#sheet .pinned").all_inner_texts() == [wanted, "Q"]
+    assert page.evaluate("document.activeElement.dataset.i") == "58"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.dataset.i") == "59"
+    look(page, "text-3-pinned")
+
+    # Another of the readings.
+    second = page.locator("#readings button >> nth=1")
+    second.click()
+    assert page.get_attribute("#readings button >> nth=1", "aria-pressed") == "true"
+
+    # A reload loses nothing.
+    before = shown(page)
+    page.reload()
+    assert shown(page) == before
+    assert page.locator("#sheet .pinned").count() == 2
+
+    # More is erased by dragging over it, and comes back.
+    page.click("#text-back")
+    assert "Hastings" in shown(page)
+    drag(
+        page,
+        page.locator("#sheet [data-i='4']").bounding_box(),
+        page.locator("#sheet [data-i='9']").bounding_box(),
+    )
+    assert shown(page).startswith("The ______ of")
+
+    # By typing, and another strategy, whose chain settles.
+    page.click("#text-edit")
+    page.fill("#text-editor", "a quick br___ fox")
+    page.click("#text-edit")
+    assert shown(page) == "a quick br___ fox"
+    page.select_option("#text-strategy", "gsn")
+    page.click("#text-fill")
+    page.wait_for_selector("#text-status:has-text('The chain settles')")
+    filled(page, "text")
+    assert shown(page).startswith("a quick br")
+    look(page, "text-4-chain")
+
+
+def test_the_journey_of_a_song(page, tmp_path):
+    page.goto("/#music")
+    page.wait_for_selector("#song-name:has-text('Greensleeves')")
+    assert "erased from bar 6 to bar 7" in page.get_attribute("#roll", "aria-label")
+    look(page, "music-1-erased")
+    page.click("#music-fill")
+    filled(page, "music")
+    assert page.locator("#versions button").count() == 7
+    look(page, "music-2-filled")
+
+    # A new note is kept while the rest is filled again.
+    note = page.locator("#new-notes button >> nth=0")
+    name = note.get_attribute("aria-label").split(",")[0]
+    note.click()
+    assert "1 new note is kept" in page.inner_text("#music-status")
+    page.click("#music-again")
+    filled(page, "music")
+    kept = page.locator("#new-notes button[aria-pressed=true]")
+    assert kept.get_attribute("aria-label") == f"{name}, kept"
+    look(page, "music-3-kept")
+
+    # Another version, listened to: the cursor moves, and Stop stops it.
+    page.click("#versions button >> nth=2")
+    page.click("#music-play-gap")
+    assert page.inner_text("#music-play-gap") == "Stop"
+    before = page.locator("#roll").screenshot()
+    page.wait_for_timeout(400)
+    assert page.locator("#roll").screenshot() != before
+    page.click("#music-play-gap")
+    assert page.inner_text("#music-play-gap") == "Play around the gap"
+
+    # What is downloaded is the song with other notes in the gap.
+    with page.expect_download() as waiting:
+        page.click("#music-download")
+    assert waiting.value.suggested_filename == "Greensleeves-filled-2.mid"
+    waiting.value.save_as(tmp_path / "filled.mid")
+    kind = music_filler().kind
+    old, new = (kind.read(s).values for s in (greensleeves(), Song.load(tmp_path / "filled.mid")))
+    outside = [*range(30), *range(42, len(old))]
+    assert (old[outside] == new[outside]).all()
+    assert (old[30:42] != new[30:42]).any()
+
+    # A reload loses nothing.
+    page.reload()
+    page.wait_for_selector("#versions button >> nth=6")
+    assert page.get_attribute("#versions button >> nth=2", "aria-pressed") == "true"
+    assert page.locator("#new-notes button[aria-pressed=true]").count() == 1
+
+    # Erasing by numbers and by dragging, and what comes back.
+    page.click("#music-back")
+    assert page.inner_text("#music-status") == "Nothing is erased."
+    page.fill("#bar-first", "2")
+    page.fill("#bar-last", "3")
+    page.click("#erase-numbers")
+    assert "erased from bar 2 to bar 3" in page.get_attribute("#roll", "aria-label")
+    page.click("text=brings back")
+    box = page.locator("#roll").bounding_box()
+    page.mouse.move(box["x"] + 45, box["y"] + 22)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 3, steps=4)
+    page.mouse.up()
+    assert "nothing erased" in page.get_attribute("#roll", "aria-label")
+    page.click("text=erases keys")
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 130, box["y"] + 130, steps=4)
+    page.mouse.up()
+    assert "erased from bar" in page.get_attribute("#roll", "aria-label")
+    page.click("#music-fill")
+    filled(page, "music")
+    look(page, "music-4-keys")
+
+
+def test_a_song_of_ones_own_is_opened_or_refused(page, tmp_path):
+    page.goto("/#music")
+    page.wait_for_selector("#song-name:has-text('Greensleeves')")
+    (tmp_path / "mine.mid").write_bytes(greensleeves().to_bytes())
+    page.set_input_files("#music-file", tmp_path / "mine.mid")
+    page.wait_for_selector("#song-name:has-text('mine.mid')")
+    assert "nothing erased" in page.get_attribute("#roll", "aria-label")
+    content = base64.b64encode(greensleeves().to_bytes()).decode()
+    page.evaluate(
+        """(content) => {
+            const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([bytes], "dropped.mid"));
+            const drop = new DragEvent("drop", {dataTransfer, bubbles: true, cancelable: true});
+            document.getElementById("roll").dispatchEvent(drop);
+        }""",
+        content,
+    )
+    page.wait_for_selector("#song-name:has-text('dropped.mid')")
+
+
+def looked_at(page) -> str:
+    """What the first chart says of the row that is looked at."""
+    return page.get_attribute("#charts canvas", "aria-valuetext")
+
+
+def test_the_journey_of_a_series(page):
+    page.goto("/#series")
+    page.wait_for_selector("#table-name:has-text('CO₂ at Mauna Loa')")
+    label = page.get_attribute("#charts canvas", "aria-label")
+    assert label == "co2_ppm: 53 of 614 missing, 19 gaps"
+    look(page, "series-1-opened")
+    page.click("#series-fill")
+    page.wait_for_selector("#series-left:has-text('of 40 updates')")
+    assert page.get_attribute("#series-progress", "value")
+    look(page, "series-2-trains")
+    filled(page, "series")
+    assert "Filled: 53 numbers" in page.inner_text("#series-status")
+    assert not page.is_visible("#series-progress")
+    look(page, "series-3-filled")
+
+    # By keys: the gaps one after the other, and what fills them.
+    page.focus("#charts canvas")
+    page.keyboard.press("Home")
+    assert looked_at(page) == "1958-03-29: 316.1"
+    page.keyboard.press("PageDown")
+    assert looked_at(page).startswith("1958-05-10: 3")
+    assert ", 90 % from 3" in looked_at(page)
+    # By pointing; and closer, by buttons and by dragging.
+    for _ in range(13):
+        page.click("#series-next")
+    assert looked_at(page).startswith("1964-01-25: 3")
+    look(page, "series-4-closer")
+    box = page.locator("#charts canvas").bounding_box()
+    page.mouse.move(box["x"] + 80, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 160, box["y"] + 70, steps=4)
+    page.mouse.up()
+    assert page.is_enabled("#series-whole")
+    pointed = {"x": 150, "y": 70}
+    page.hover("#charts canvas", position=pointed)
+    before = looked_at(page)
+
+    # A reload loses nothing, not even where one looked.
+    page.reload()
+    page.wait_for_selector("#numbers-rows tr >> nth=52", state="attached")
+    page.hover("#charts canvas", position=pointed)
+    assert looked_at(page) == before
+    page.click("#series-whole")
+    assert page.is_disabled("#series-whole")
+
+    # The numbers, for who would rather read them, and the file.
+    page.click("summary")
+    assert page.inner_text("#numbers-rows tr >> nth=0").startswith("1958-05-10\tco2_ppm\t3")
+    look(page, "series-5-numbers")
+    with page.expect_download() as waiting:
+        page.click("#series-download")
+    assert waiting.value.suggested_filename == "CO₂ at Mauna Loa-filled.csv"
+    table = pd.read_csv(waiting.value.path())
+    assert table["co2_ppm"].notna().all()
+
+
+def test_a_table_of_ones_own_and_a_fit_that_is_stopped(page, tmp_path):
+    page.goto("/#series")
+    page.wait_for_selector("#table-name:has-text('CO₂ at Mauna Loa')")
+    wave().to_csv(tmp_path / "mine.csv", index=False)
+    page.set_input_files("#series-file", tmp_path / "mine.csv")
+    page.wait_for_selector("#table-name:has-text('mine.csv')")
+    assert page.locator("#charts canvas").count() == 2
+    assert page.inner_text("#series-status") == "Not of numbers, so left as they are: place."
+    assert page.is_disabled("#series-download")
+    page.uncheck("text=wind")
+    with page.expect_request("**/api/fill/series") as waiting:
+        page.click("#series-fill")
+    assert waiting.value.post_data_json["columns"] == ["tide"]
+    assert page.inner_text("#series-fill") == "Stop"
+    page.wait_for_selector("#series-status:has-text('Training begins')")
+    look(page, "series-6-of-ones-own")
+    page.click("#series-fill")
+    page.wait_for_selector("#series-status:has-text('Stopped.')")
+    assert page.inner_text("#series-fill") == "Fill"
+    assert not page.is_visible("#series-progress")
+    page.evaluate(
+        """(text) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([text], "dropped.csv"));
+            const drop = new DragEvent("drop", {dataTransfer, bubbles: true, cancelable: true});
+            document.getElementById("charts").dispatchEvent(drop);
+        }""",
+        "a\n1\n\n3\n",
+    )
+    page.wait_for_selector("#table-name:has-text('dropped.csv')")
+    page.focus("#charts canvas")
+    page.keyboard.press("End")
+    assert looked_at(page) == "row 3: 3"
+
+
+@pytest.mark.skipif(
+    not AXE.exists(), reason="no faults of access are looked for: `npm install --no-save axe-core`"
+)
+def test_a_fault_of_access_would_be_found(browser):
+    with contextlib.closing(browser.new_page()) as page:
+        page.set_content("<html lang='en'><title>x</title><main><button></button></main>")
+        assert [fault["id"] for fault in serious_faults(page)] == ["button-name"]
+
+
+def test_the_description_of_the_api(page):
+    page.goto("/docs")
+    page.wait_for_selector("#schemas article >> nth=3")
+    assert "/api/fill" in page.inner_text("#routes")
+    look(page, "docs")
+
+
+def test_a_refusal_is_shown_as_the_sentence_that_it_is(browser, address):
+    """Apart from the others, because a browser notes every refusal in its console."""
+    with contextlib.closing(browser.new_context(base_url=address)) as context:
+        page = context.new_page()
+        page.goto("/")
+        page.click("#text-edit")
+        page.fill("#text-editor", "_" * 5000)
+        page.click("#text-fill")
+        page.wait_for_selector("#text-status.problem")
+        assert "too much for one request" in page.inner_text("#text-status")
+        page.goto("/#music")
+        page.wait_for_selector("#song-name:has-text('Greensleeves')")
+        page.set_input_files(
+            "#music-file", {"name": "no.mid", "mimeType": "audio/midi", "buffer": b"RIFF"}
+        )
+        page.wait_for_selector("#music-status.problem")
+        assert page.inner_text("#music-status") == "The song is not a MIDI file."
+        assert page.inner_text("#song-name") == "Greensleeves"
+        page.goto("/#series")
+        page.wait_for_selector("#table-name:has-text('CO₂ at Mauna Loa')")
+        few = {"name": "few.csv", "mimeType": "text/csv", "buffer": b"a\n1\n\n3\n"}
+        page.set_input_files("#series-file", few)
+        page.wait_for_selector("#table-name:has-text('few.csv')")
+        page.click("#series-fill")
+        page.wait_for_selector("#series-status.problem")
+        assert "too few to learn from" in page.inner_text("#series-status")
