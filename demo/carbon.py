@@ -11,7 +11,8 @@ from caesura.sklearn import SeriesImputer
 COLUMN = "co2"
 LEVELS = (0.05, 0.5, 0.95)
 SHOWN = 520  # weeks: the ten years in which most of the gaps lie
-UPDATES = 400  # of training: a column has less to learn than the recipe is made for
+UPDATES = 400
+SMALL = {"hidden": 32, "head_hidden": 32, "batch": 16}  # one column has little to learn
 
 
 class Weeks(NamedTuple):
@@ -38,7 +39,7 @@ class Weeks(NamedTuple):
 def fill_weeks(updates: int) -> Weeks:
     """Train on what was measured, and fill the rest."""
     table = read_weeks()
-    settings = {"steps": updates, "validate_every": max(1, updates // 4)}
+    settings = SMALL | {"steps": updates, "validate_every": max(1, updates // 4)}
     imputer = SeriesImputer(settings=settings, random_state=0).fit(table)
     low, median, high = (one[COLUMN].to_numpy() for one in imputer.quantile(table, LEVELS))
     missing = table[COLUMN].isna().to_numpy()

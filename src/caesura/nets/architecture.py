@@ -104,7 +104,10 @@ def describe(net: Net) -> Architecture:
         informing=int(np.sum(~net.frame.fillable)),
     )
     if _shapes(architecture.skeleton()) != _shapes(net):
-        raise CaesuraError("The net's layers differ from each other, which has no description.")
+        raise CaesuraError(
+            "The net has no description: its layers differ from each other, "
+            "or its head averages over several orders."
+        )
     return architecture
 
 

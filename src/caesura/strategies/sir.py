@@ -58,8 +58,9 @@ class SIR(Strategy):
 
     particles: int = eqx.field(static=True, default=32)
     replicas: int = eqx.field(static=True, default=8)
-    # How many steps behind the last missing one may speak; all of them unless it is set.
-    lookahead: int | None = eqx.field(static=True, default=None)
+    # How many steps behind the last missing one may speak; all of them if None, at a cost that
+    # grows with the sequence. On text, ten tell as much as twenty (docs/experiments.md).
+    lookahead: int | None = eqx.field(static=True, default=20)
 
     def __check_init__(self) -> None:
         whole_number("particles", self.particles, 1)
