@@ -97,7 +97,7 @@ def main() -> None:
         sys.exit(f"Error: {error}")
 
 
-def make(name: str, models: Sequence[str]) -> None:
+def make(name: str, models: Sequence[str | Path]) -> None:
     """All nets of the models, in half the bytes; the first model gives the rest."""
     first, *others = map(caesura.load, models)
     nets, records = dict(first.nets), dict(first.training["nets"])
@@ -242,10 +242,7 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     for record in records.values():
         plain = choose(record["recipe"], name, kind.options, {}).recipe
         fields = {k: v for k, v in record["fields"].items() if v != _listed(getattr(plain, k))}
-        settings = [
-            f"--set {shlex.quote(f'{field}={json.dumps(value)}')}"
-            for field, value in fields.items()
-        ]
+        settings = [f"--set {shlex.quote(_setting(*field))}" for field in fields.items()]
         recipes.setdefault(" ".join(settings), []).append(record["recipe"])
     own = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
     trainings = {
@@ -258,6 +255,10 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
         *(f"{start} -o {file} {options} --seed {seed}" for file, options in trainings.items()),
         f"python benchmarks/cards.py make {name} {' '.join(trainings)}",
     ]
+
+
+def _setting(field: str, value: Any) -> str:
+    return f"{field}={value if isinstance(value, str) else json.dumps(value)}"
 
 
 def _kind_settings(kind: dict[str, Any]) -> dict[str, Any]:

@@ -49,17 +49,42 @@ def test_a_card_holds_what_was_measured_and_how_the_model_was_made(made):
     assert json.loads((made / "results" / "text.json").read_text())["sha256"] in card
 
 
-def test_the_command_on_a_card_is_the_one_that_trains_the_model(made):
-    info = read_info(made / "text.safetensors")
-    words = shlex.split(cards.command("text", info, cards.CARDS["text"]))
-    assert words[:6] == ["caesura", "train", "text", "wiki96", "-o", "text.model"]
-    assert words[6:8] == ["--recipe", "nade,rnn"]
+def check_command(command, info, file, *nets):
+    records = [info["training"]["nets"][net] for net in nets]
+    words = shlex.split(command)
+    assert words[:6] == ["caesura", "train", "text", "wiki96", "-o", file]
+    assert words[6:8] == ["--recipe", ",".join(record["recipe"] for record in records)]
     assert words[-2:] == ["--seed", "3"]
     assert set(words[8:-2:2]) == {"--set"}
     overrides = dict(parse_setting(word) for word in words[9:-2:2])
-    for record in info["training"]["nets"].values():
+    for record in records:
         again = choose(record["recipe"], "text", ("alphabet",), overrides).recipe
         assert json.loads(json.dumps(asdict(again))) == record["fields"]
+
+
+def test_the_commands_on_a_card_are_those_that_make_the_model(made):
+    info = read_info(made / "text.safetensors")
+    train, make = cards.commands("text", info, cards.CARDS["text"])
+    check_command(train, info, "nade-rnn.model", "bidirectional", "forward")
+    assert make == "python benchmarks/cards.py make text nade-rnn.model"
+
+
+def test_nets_that_were_trained_one_by_one_make_one_model(made):
+    for recipe, hidden in (("nade", 5), ("rnn", 3)):
+        fields = TINY | {"hidden": hidden}
+        caesura.train([TEXT] * 2, kind="text", recipe=recipe, seed=3, **fields).save(
+            made / f"{recipe}.model"
+        )
+    cards.make("text", [made / "nade.model", made / "rnn.model"])
+    info = read_info(made / "text.safetensors")
+    of_nade, of_rnn, make = cards.commands("text", info, cards.CARDS["text"])
+    check_command(of_nade, info, "nade.model", "bidirectional")
+    check_command(of_rnn, info, "rnn.model", "forward")
+    assert make == "python benchmarks/cards.py make text nade.model rnn.model"
+    assert caesura.load("text").fill("the qu__k", strategy="sir").best.startswith("the qu")
+    caesura.train([TEXT], kind="text", recipe="rnn", seed=3, **TINY).save(made / "rnn.model")
+    with pytest.raises(CaesuraError, match="other data"):
+        cards.make("text", [made / "nade.model", made / "rnn.model"])
 
 
 def test_results_of_another_model_or_of_a_part_of_the_gaps_make_no_card(made):

@@ -240,7 +240,11 @@ def test_a_net_is_described_and_built_again():
 def test_no_fingerprint_of_an_earlier_result_has_changed():
     """A field that recipes gain later counts only where it is not at its default."""
     page = Path(__file__).parent.parent / "docs" / "reproduce.csv"
-    rows = {(row.dataset, row.recipe): row.fingerprint for row in Results(page).rows}
+    rows = {
+        (row.dataset, row.recipe): row.fingerprint
+        for row in Results(page).rows
+        if "+" not in row.recipe  # a pair has those of its trainings
+    }
     assert rows["jsb_chorales", "nade"] == "af89a694e349dbf8"
     plan = read_plan()
     measured = [t for t in plan.trainings if (t.dataset, t.recipe) in rows]
