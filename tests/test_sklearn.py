@@ -109,6 +109,7 @@ def test_quantiles_are_those_of_the_samples(fitted):
     assert np.all(drawn[:, ~missing] == given[["a", "b"]].to_numpy()[~missing])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_arrays_of_several_series_give_arrays(dtype):
     given = np.stack([walk(30, 2, seed) for seed in range(6)]).astype(dtype)
@@ -120,6 +121,7 @@ def test_arrays_of_several_series_give_arrays(dtype):
     assert np.array_equal(answer[known], given[known])
 
 
+@pytest.mark.slow
 def test_series_may_differ_in_length():
     given = [walk(length, 2, length) for length in (30, 7, 300)]
     model = imputer().fit(given)
@@ -133,6 +135,7 @@ def test_series_may_differ_in_length():
     assert model.n_features_in_ == 2
 
 
+@pytest.mark.slow
 def test_absent_rows_are_added_if_asked_for():
     given = table().drop(columns=["word", "count"])
     given = given.drop(index=given.index[20:23])
@@ -142,6 +145,7 @@ def test_absent_rows_are_added_if_asked_for():
     assert not whole.isna().any(axis=None)
 
 
+@pytest.mark.slow
 def test_bounds_hold_for_all_that_is_drawn():
     given = walk(60, 2)
     low, high = np.nanmin(given), np.nanmax(given)
@@ -201,6 +205,7 @@ def test_pipelines_outputs_and_cross_validation():
     assert framed.columns.tolist() == ["x0", "x1"]
 
 
+@pytest.mark.slow
 def test_the_same_random_state_gives_the_same_answer():
     given = walk(40, 2)
     first, again = (imputer().fit(given) for _ in range(2))

@@ -93,6 +93,7 @@ def test_rows_without_times_are_numbered(client):
     assert told["columns"] == [{"name": "a", "values": [1.5, None, -2]}]
 
 
+@pytest.mark.slow
 def test_a_table_is_filled_as_the_library_fills_it(client):
     told = lines(client.post("/api/fill/series", json={"sequence": CSV, "seed": 4}))
     states = [line["state"] for line in told]
@@ -268,6 +269,7 @@ def test_a_fit_stops_when_its_client_goes_and_the_next_begins(endless):
     assert [begun.acquire(blocking=False) for _ in range(3)] == [True, True, False]
 
 
+@pytest.mark.slow
 def test_a_real_training_stops_when_its_client_goes(monkeypatch):
     ended = []
 
