@@ -14,7 +14,6 @@ import platform
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError
 from caesura.evaluate import score_gaps, score_positions
 from caesura.files import make_folder, write_text
+from caesura.filler import join
 from caesura.kinds import KINDS
 from caesura.kinds.text import PAPER
 from caesura.modelfile import read_info
@@ -100,15 +100,11 @@ def main() -> None:
 def make(name: str, models: Sequence[str | Path]) -> None:
     """All nets of the models, in half the bytes; the first model gives the rest."""
     first, *others = map(caesura.load, models)
-    nets, records = dict(first.nets), dict(first.training["nets"])
     for other in others:
         if any(other.training[of] != first.training[of] for of in ("data", "seed")):
             raise CaesuraError("The nets were trained on other data, or by another seed.")
-        nets |= other.nets
-        records |= other.training["nets"]
-    training = first.training | {"nets": records}
     place = Path(pretrained.find_model(name))
-    replace(first, nets=nets, training=training).save(place, dtype="bfloat16")
+    join(first, *others).save(place, dtype="bfloat16")
     print(f"{place}: {place.stat().st_size} bytes")
 
 

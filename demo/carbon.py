@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from statsmodels.datasets import co2
 
+from caesura.kinds.roll import runs
 from caesura.plot_series import Filled
 from caesura.sklearn import SeriesImputer
 
@@ -44,9 +45,8 @@ def fill_weeks(updates: int) -> Weeks:
     low, median, high = (one[COLUMN].to_numpy() for one in imputer.quantile(table, LEVELS))
     missing = table[COLUMN].isna().to_numpy()
     moments = table.index.to_numpy()
-    gaps = np.flatnonzero(np.diff(missing, prepend=False, append=False)).reshape(-1, 2)
-    first, stop = gaps[np.argmax(gaps[:, 1] - gaps[:, 0])]
-    longest = str(moments[first].astype("datetime64[D]")), int(stop - first)
+    first, stop = max(runs(missing), key=lambda gap: gap[1] - gap[0])
+    longest = str(moments[first].astype("datetime64[D]")), stop - first
     return Weeks(Filled("CO₂ (ppm)", moments, missing, median, low, high), longest)
 
 

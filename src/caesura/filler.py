@@ -3,7 +3,7 @@
 import os
 from collections import abc
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -112,7 +112,7 @@ class Filler:
         method = self.method("nade")
         sequences = [self._check(self.kind.read(one.data), one.missing) for one in asked]
         lengths = [gap.stop - gap.start for sequence in sequences for gap in sequence.gaps]
-        if max(lengths) > NADE().exact_up_to or not all(s.gaps for s in sequences):
+        if max(lengths, default=0) > NADE().exact_up_to or not all(s.gaps for s in sequences):
             raise CaesuraError("What is filled together has gaps, and such as are scored exactly.")
         window = method.window(*sequences)
         keys = jnp.stack([make_key(one.seed) for one in asked])
@@ -259,6 +259,14 @@ class Filler:
 def load(model: str | os.PathLike[str]) -> Filler:
     """A model that comes with the library, by its name ('text' or 'music'), or one from a file."""
     return Filler(**read_model(find_model(model))._asdict())
+
+
+def join(first: Filler, *others: Filler) -> Filler:
+    """The first filler with the nets of the others as well, and the records of their trainings."""
+    fillers = (first, *others)
+    nets = {name: net for one in fillers for name, net in one.nets.items()}
+    records = {name: told for one in fillers for name, told in one.training["nets"].items()}
+    return replace(first, nets=nets, training=first.training | {"nets": records})
 
 
 def _row(estimate: Estimate, row: int) -> list[np.ndarray]:

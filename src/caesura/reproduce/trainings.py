@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from caesura import datasets
 from caesura.datasets.folder import Folder
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
-from caesura.filler import Filler, load
+from caesura.filler import Filler, join, load
 from caesura.learn import train
 from caesura.reproduce.plan import Subject, Training
 from caesura.reproduce.watch import Watch
@@ -66,14 +65,8 @@ class Obtained(NamedTuple):
 
 def obtain(of: Subject, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
     """One filler with the nets of all its trainings."""
-    first, *others = [_obtain_one(t, seed, out, sets, watch) for t in of.trainings]
-    filler, new = first
-    for other in others:
-        nets = filler.nets | other.filler.nets
-        records = {"nets": filler.training["nets"] | other.filler.training["nets"]}
-        filler = replace(filler, nets=nets, training=filler.training | records)
-        new += other.new
-    return Obtained(filler, new)
+    all_of_it = [_obtain_one(t, seed, out, sets, watch) for t in of.trainings]
+    return Obtained(join(*(one.filler for one in all_of_it)), sum(one.new for one in all_of_it))
 
 
 def _obtain_one(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:

@@ -161,9 +161,8 @@ def _log_sum(
 
     def add(log_sum: PyTree, block: tuple[PRNGKeyArray, Array]) -> tuple[PyTree, None]:
         key, number = block
-        real = (
-            number * at_once + jnp.arange(at_once) < particles
-        )  # the last block has some to spare
+        # The last block may have some to spare.
+        real = number * at_once + jnp.arange(at_once) < particles
 
         def plus(total: Array, terms: Float[Array, "L n ..."]) -> Array:
             counted = real.reshape(-1, *[1] * (terms.ndim - 2))

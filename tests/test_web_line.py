@@ -1,0 +1,150 @@
+"""The line before the model: who waits, who is sent away, and who is answered together."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from fastapi import Request
+from fastapi.testclient import TestClient
+
+from caesura.web import Limits, make_app
+from caesura.web import answers as answers_module
+from caesura.web.gone import GoneError, unless_gone
+from caesura.web.queue import Line
+from small_fillers import text_filler
+from test_web_api import TEXT, sentence
+
+
+@pytest.fixture(scope="module")
+def fillers():
+    return {"words": text_filler()}
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """A model that answers when it is let to; what it was asked is noted."""
+    begun, let, asked = threading.Semaphore(0), threading.Event(), []
+
+    def log_prob(task):
+        asked.append(task.data)
+        begun.release()
+        assert let.wait(30)
+        return answers_module.LogProbAnswer(log_prob=0.0, standard_error=0.0)
+
+    monkeypatch.setattr(answers_module, "log_prob", log_prob)
+    yield begun, let, asked
+    let.set()
+
+
+def in_background(client, body, route="log_prob") -> tuple[threading.Thread, list]:
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(client.post(f"/api/{route}", json=body))
+    )
+    thread.start()
+    return thread, answers
+
+
+def test_beyond_a_number_that_wait_more_are_sent_away(fillers, held):
+    begun, let, _ = held
+    limits = Limits(waiting=1)
+    with TestClient(make_app(fillers, limits=limits), raise_server_exceptions=False) as client:
+        first, first_answers = in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        second, second_answers = in_background(client, TEXT)
+        while client.get("/healthz").json()["waiting"] < 1:
+            pass
+        answer = client.post("/api/log_prob", json=TEXT)
+        assert "try again" in sentence(answer, 429)
+        assert int(answer.headers["retry-after"]) > 0
+        let.set()
+        for thread in (first, second):
+            thread.join(30)
+        assert [a.status_code for a in first_answers + second_answers] == [200, 200]
+
+
+def test_an_answer_that_does_not_come_in_time_is_given_up(fillers, held):
+    begun, let, asked = held
+    limits = Limits(seconds=0.5)
+    with TestClient(make_app(fillers, limits=limits), raise_server_exceptions=False) as client:
+        first, answers = in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        # It waits behind the first, and is never begun.
+        sentence(client.post("/api/log_prob", json=TEXT | {"sequence": "never_"}), 504)
+        first.join(30)
+        sentence(answers[0], 504)
+        let.set()
+        assert client.get("/healthz").json()["waiting"] == 0
+    assert asked == [TEXT["sequence"]]
+
+
+def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
+    """And have the answers that they would have had alone."""
+    begun, let, _ = held
+    together = []
+    whole = answers_module.fill_all
+
+    def fill_all(tasks, size):
+        together.append(len(tasks))
+        return whole(tasks, size)
+
+    monkeypatch.setattr(answers_module, "fill_all", fill_all)
+    alike = [
+        TEXT | {"sequence": text, "seed": seed}
+        for seed, text in enumerate(
+            ["the qu__k fox", "a la__ dog s ps", "____s over it", "jumps over th_"]
+        )
+    ]
+    others = [{"samples": 3}, {"strategy": "oneway"}, {"sequence": "complete"}]
+    asked = alike + [TEXT | other for other in others]
+    with TestClient(make_app(fillers), raise_server_exceptions=False) as client:
+        in_background(client, TEXT)
+        assert begun.acquire(timeout=30)
+        waiting = []
+        for number, question in enumerate(asked, 1):
+            waiting.append(in_background(client, question, "fill"))
+            while client.get("/healthz").json()["waiting"] < number:
+                pass
+        let.set()
+        for thread, _ in waiting:
+            thread.join(60)
+    assert sorted(together) == [1, 1, 1, 4]
+    for question, (_, told) in zip(asked, waiting, strict=True):
+        told = told[0].json()
+        options = {name: question[name] for name in ("samples", "strategy") if name in question}
+        options = {"samples": 8, "seed": question.get("seed", 0)} | options
+        fill = fillers["words"].fill(question["sequence"], **options)
+        assert told["samples"] == fill.samples
+        assert np.allclose(told["log_probs"], fill.log_probs, atol=1e-4)
+        assert np.allclose(told["confidence"], fill.confidence, atol=1e-5)
+
+
+def test_what_a_client_does_not_wait_for_is_never_begun():
+    worked, let = [], threading.Event()
+
+    def work(items):
+        worked.extend(items)
+        assert let.wait(30)
+        return items
+
+    async def leave():
+        return {"type": "http.disconnect"}
+
+    async def first_waits_second_leaves():
+        line = Line(waiting=8, together=8, seconds=30.0)
+        first = asyncio.create_task(line.run(work, "first"))
+        while not worked:
+            await asyncio.sleep(0.01)
+        with pytest.raises(GoneError):
+            await unless_gone(Request({"type": "http"}, leave), line.run(work, "second"))
+        async with asyncio.timeout(10):
+            while line.waiting:
+                await asyncio.sleep(0.01)
+        let.set()
+        assert await first == "first"
+        assert await line.run(work, "third") == "third"
+        line.close()
+
+    asyncio.run(first_waits_second_leaves())
+    assert worked == ["first", "third"]
