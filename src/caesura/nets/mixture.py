@@ -47,6 +47,15 @@ class Seen(NamedTuple):
     shift: Float[Array, " D"]  # of the means
 
 
+class SoFar(NamedTuple):
+    """A frame of which some components are filled."""
+
+    seen: Seen
+    left: Bool[Array, " D"]  # what is not
+    values: Float[Array, " D"]
+    nats: Float[Array, " D"]
+
+
 Choose = Callable[[Logistics, Shaped[Array, "..."]], Float[Array, ""]]
 
 
@@ -208,22 +217,32 @@ class Mixture(Head):
         """The missing components in turn: their values, which `choose` makes of the mixtures and
         what is given for each, and the logs of their densities.
 
-        A value adds a column of weights to what was seen, so the whole chain costs D·(D + H).
+        A value adds a column of weights to what was seen. The others are passed over, of which
+        tables have many; side by side, the step with the most missing sets the price.
         """
 
-        def visit(seen: Seen, i: Int[Array, ""]) -> tuple[Seen, tuple[Array, Array]]:
-            parameters = linear[i] + product(V_y[i], jax.nn.gelu(seen.a).astype(V_y.dtype))
+        def visit(so_far: SoFar) -> SoFar:
+            seen, left, values, nats = so_far
+            i = jnp.argmax(left)  # the first
+            z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
+            # All rows and then one of them: to gather weights for each of many steps is slower.
+            parameters = linear[i] + product(self.V_y, z).reshape(linear.shape)[i]
             mix = _mix(parameters, seen.shift[i], around.line[i], around.scale[i])
-            x = jnp.where(missing[i], choose(mix, given[i]), around.line[i])
+            x = choose(mix, given[i])
             surprise = _surprise(x, around.line[i], around.scale[i])
-            more = Seen(W_v[i] * surprise + W_o[i], A_y[i] * surprise)
-            seen = jax.tree.map(lambda s, m: s + jnp.where(missing[i], m, 0.0), seen, more)
-            return seen, (x, jnp.where(missing[i], mix.log_density(x), 0.0))
+            here = jnp.arange(len(left)) == i
+            return SoFar(
+                Seen(seen.a + W_v[i] * surprise + W_o[i], seen.shift + A_y[i] * surprise),
+                left & ~here,
+                jnp.where(here, x, values),
+                jnp.where(here, mix.log_density(x), nats),
+            )
 
         linear = self._linear(around)
         W_v, W_o, A_y = self.W_v.T, self.W_o.T, self.A_y.T
-        V_y = self.V_y.reshape(*linear.shape, -1)
-        return jax.lax.scan(visit, start, jnp.arange(len(missing)))[1]
+        begin = SoFar(start, missing, around.line, jnp.zeros_like(around.line))
+        end = jax.lax.while_loop(lambda so_far: jnp.any(so_far.left), visit, begin)
+        return end.values, end.nats
 
 
 def _mix(

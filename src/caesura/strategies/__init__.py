@@ -1,8 +1,9 @@
-"""How gaps are filled, and how probable a fill is: six strategies with the same three verbs."""
+"""How gaps are filled, and how probable a fill is: seven strategies with the same three verbs."""
 
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.bayes import Bayes
 from caesura.strategies.gsn import GSN
+from caesura.strategies.inorder import InOrder
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
@@ -12,6 +13,7 @@ from caesura.strategies.window import Place, Window, around_each, around_gaps, a
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
     "nade": NADE,
+    "inorder": InOrder,
     "bayes": Bayes,
     "sir": SIR,
     "oneway": OneWay,
@@ -25,6 +27,7 @@ __all__ = [
     "STRATEGIES",
     "Bayes",
     "Estimate",
+    "InOrder",
     "Marginals",
     "OneGram",
     "OneWay",
