@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from caesura.bins import EDGES
 from caesura.errors import whole_number
@@ -26,6 +26,7 @@ from caesura.nets.memory import DEPTH, Remembered
 COMPONENTS = 3  # of the mixture
 PREFIXES = 0.25  # the share of beginnings of the order among the sets that are shown in training
 NARROWEST = 1e-3  # scale: a number that never changes would have an infinite density
+WIDEST = 2.0  # log of a part's scale: fills that stray would have their neighbours stray farther
 
 ROUNDING = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
@@ -204,7 +205,21 @@ class Mixture(Head):
         z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
         linear = self._linear(around)
         parameters = linear + product(self.V_y, z).reshape(linear.shape)
-        return _mix(parameters, seen.shift, around.line, around.scale)
+        return self._distribution(parameters, seen.shift, around.line, around.scale)
+
+    def _distribution(
+        self,
+        parameters: Float[Array, "*D P"],
+        shift: Float[Array, "*D"],
+        line: Float[Array, "*D"],
+        scale: Float[Array, "*D"],
+    ) -> Logistics:
+        logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
+        return Logistics(
+            jax.nn.log_softmax(logits),
+            line[..., None] + scale[..., None] * (means + shift[..., None]),
+            NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, WIDEST)),
+        )
 
     def _walk(
         self,
@@ -227,7 +242,8 @@ class Mixture(Head):
             z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
             # All rows and then one of them: to gather weights for each of many steps is slower.
             parameters = linear[i] + product(self.V_y, z).reshape(linear.shape)[i]
-            mix = _mix(parameters, seen.shift[i], around.line[i], around.scale[i])
+            place = (seen.shift[i], around.line[i], around.scale[i])
+            mix = self._distribution(parameters, *place)
             x = choose(mix, given[i])
             surprise = _surprise(x, around.line[i], around.scale[i])
             here = jnp.arange(len(left)) == i
@@ -243,20 +259,6 @@ class Mixture(Head):
         begin = SoFar(start, missing, around.line, jnp.zeros_like(around.line))
         end = jax.lax.while_loop(lambda so_far: jnp.any(so_far.left), visit, begin)
         return end.values, end.nats
-
-
-def _mix(
-    parameters: Float[Array, "*D P"],
-    shift: Float[Array, "*D"],
-    line: Float[Array, "*D"],
-    scale: Float[Array, "*D"],
-) -> Logistics:
-    logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
-    return Logistics(
-        jax.nn.log_softmax(logits),
-        line[..., None] + scale[..., None] * (means + shift[..., None]),
-        NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, 8.0)),
-    )
 
 
 def _surprise(

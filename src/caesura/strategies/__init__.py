@@ -2,8 +2,8 @@
 
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.bayes import Bayes
+from caesura.strategies.bothways import BothWays
 from caesura.strategies.gsn import GSN
-from caesura.strategies.inorder import InOrder
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
@@ -13,7 +13,7 @@ from caesura.strategies.window import Place, Window, around_each, around_gaps, a
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
     "nade": NADE,
-    "inorder": InOrder,
+    "bothways": BothWays,
     "bayes": Bayes,
     "sir": SIR,
     "oneway": OneWay,
@@ -26,8 +26,8 @@ __all__ = [
     "SIR",
     "STRATEGIES",
     "Bayes",
+    "BothWays",
     "Estimate",
-    "InOrder",
     "Marginals",
     "OneGram",
     "OneWay",
