@@ -77,11 +77,10 @@ def _pass(
     def one(
         passed: State,
         key: PRNGKeyArray,
-        ahead: State,
-        missing: Bool[Array, " D"],
-        valid: Bool[Array, ""],
+        of_window: tuple[State, Bool[Array, " D"], Bool[Array, ""]],
         frame: Shaped[Array, " D"],
     ) -> tuple[State, PyTree]:
+        ahead, missing, valid = of_window
         context = net.context(*((ahead, passed) if leftward else (passed, ahead)))
         written, noted = visit(net.head, key, Step(context, frame, missing, frame))
         new = stack.step(passed, net.encode(written, jnp.zeros_like(missing)))
@@ -93,7 +92,7 @@ def _pass(
     def all_lanes(passed: State, now: tuple[Array, PyTree, Array]) -> tuple[State, PyTree]:
         key, of_windows, frames = now
         keys = jax.random.split(key, len(frames))
-        return jax.vmap(one)(passed, keys, *for_lanes(of_windows), frames)
+        return jax.vmap(one)(passed, keys, for_lanes(of_windows), frames)
 
     of_windows = (jax.vmap(states_ahead)(window, end), window.missing, window.valid)
     in_time = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), (of_windows, lanes))
