@@ -136,7 +136,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Nats of the density, in the units of X, of what it has at the missing places, given the
         rest.
 
-        `missing` is True at them and has the form of X.
+        `missing` is True at them and has the form of X. A series is scored in one piece, not
+        cut as for draws: memory grows with its length.
         """
         check_is_fitted(self)
         tables = self._tables(X, reset=False)
