@@ -13,6 +13,8 @@ the hidden entries:
 
 - `valid`, `at once`: the MAE of the medians of the marginals that one pass over all observed values
   gives, on the validation part and on the test part
+- `nats`, `valid CRPS`: on the validation part, the mean density of an entry given the earlier ones
+  of its window, in nats, and the CRPS of those marginals, in standardised units
 - `median`, `mean`: that of the median of the samples and of their mean
 - `CRPS`: of their 19 quantiles, over the mean size of a value, as CSDI has it
 - `50`, `80`, `95`: the share of the truths inside the central intervals of that coverage
@@ -32,7 +34,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
+import binned_head  # noqa: F401  one more head
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -43,13 +45,30 @@ from caesura import bins, scores
 from caesura.kinds.times import calendar_features
 from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net
-from caesura.strategies import NADE, Window
+from caesura.strategies import BothWays, Window
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import choose, parse_setting
 
 AT_ONCE = 16  # windows
-COLUMNS = ("set", "pattern", "seed", "model", "valid", "at once", "median", "mean", "CRPS")
-COLUMNS += ("50", "80", "95", "fit", "CPU", "sampling", "linear", "published")
+STRATEGY = BothWays()
+COLUMNS = ("set", "pattern", "seed", "model", "valid", "nats", "valid CRPS", "at once")
+COLUMNS += (
+    "median",
+    "mean",
+    "CRPS",
+    "50",
+    "80",
+    "95",
+    "fit",
+    "CPU",
+    "sampling",
+    "linear",
+    "published",
+)
+
+
+# Of a net, windows, and what stands in them in truth.
+Answer = Callable[[Net, Window, np.ndarray], Any]
 
 
 class Run(NamedTuple):
@@ -68,8 +87,10 @@ class Fitted(NamedTuple):
     calendar: tuple[str, ...]
     seconds: Seconds
     valid: float
+    nats: float
+    crps: float
 
-    def ask(self, part: Part, answer: Callable[[Net, Window], Any]) -> np.ndarray:
+    def ask(self, part: Part, answer: Answer) -> np.ndarray:
         return ask(self.net, part, self.calendar, answer)
 
 
@@ -134,7 +155,7 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
         frame="continuous",
         size=columns + 2 * len(calendar),
         informing=2 * len(calendar),
-        head="mixture",
+        head=recipe.head or "mixture",
         cell=recipe.cell,
         hidden=recipe.hidden,
         layers=recipe.layers,
@@ -149,8 +170,19 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
     start = Seconds.now()
     net = fit(key_fit, architecture.build(key_net), Data(pieces, list(valid)), recipe).net
     seconds = start.passed()
-    medians = ask(net, task.valid, calendar, one_pass_median)
-    return Fitted(run, net, calendar, seconds, tsi_bench.error(medians, task.valid))
+    answers = (
+        ask(net, task.valid, calendar, one) for one in (one_pass_median, nats, one_pass_crps)
+    )
+    medians, of_windows, of_entries = answers
+    return Fitted(
+        run,
+        net,
+        calendar,
+        seconds,
+        tsi_bench.error(medians, task.valid),
+        float(of_windows.sum() / task.valid.hidden.sum()),
+        float(of_entries[task.valid.hidden].mean()),
+    )
 
 
 def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) -> None:
@@ -158,6 +190,8 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
     row: dict[str, Any] = {
         "model": f"caesura {fitted.run.settings}".strip(),
         "valid": fitted.valid,
+        "nats": fitted.nats,
+        "valid CRPS": fitted.crps,
         "at once": tsi_bench.error(fitted.ask(test, one_pass_median), test),
         **fitted.seconds.told(),
         "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
@@ -165,7 +199,7 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
     }
     if samples:
         started = time.monotonic()
-        drawn = fitted.ask(test, lambda net, window: draw_fills(net, window, samples))
+        drawn = fitted.ask(test, lambda net, window, _: draw_fills(net, window, samples))
         row["sampling"] = f"{time.monotonic() - started:.1f}"
         row |= judge(np.moveaxis(drawn, 1, 0), test)
     table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
@@ -183,16 +217,15 @@ def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
     }
 
 
-def ask(
-    net: Net, part: Part, calendar: tuple[str, ...], answer: Callable[[Net, Window], Any]
-) -> np.ndarray:
+def ask(net: Net, part: Part, calendar: tuple[str, ...], answer: Answer) -> np.ndarray:
     """What is answered of all windows, some at a time; the last of them are filled up."""
     values = with_calendar(part.values, part.moments, calendar)
     missing = np.pad(part.hidden, [(0, 0), (0, 0), (0, 2 * len(calendar))])
     answers = []
     for first in range(0, len(values), AT_ONCE):
         rows = np.minimum(np.arange(first, first + AT_ONCE), len(values) - 1)
-        answers.append(np.asarray(answer(net, whole(net, values[rows], missing[rows]))))
+        window = whole(net, values[rows], missing[rows])
+        answers.append(np.asarray(answer(net, window, values[rows])))
     return np.concatenate(answers)[: len(values), ..., : part.values.shape[2]]
 
 
@@ -209,17 +242,30 @@ def whole(net: Net, values: np.ndarray, missing: np.ndarray) -> Window:
     return Window(known, jnp.asarray(missing), everywhere, outside.forward, outside.backward)
 
 
-def one_pass_median(net: Net, window: Window) -> np.ndarray:
+def one_pass_median(net: Net, window: Window, truth: np.ndarray) -> np.ndarray:
+    return one_pass(net, window, lambda log_probs, missing: bins.quantile(log_probs, 0.5))
+
+
+def one_pass_crps(net: Net, window: Window, truth: np.ndarray) -> np.ndarray:
+    return one_pass(net, window, lambda log_probs, missing: bins.crps(log_probs, truth[missing]))
+
+
+def one_pass(net: Net, window: Window, summary: Callable[..., np.ndarray]) -> np.ndarray:
     missing = np.asarray(window.missing)
-    marginals = NADE().marginals(jax.random.key(0), net, window).values.log_prob
-    medians = np.zeros(missing.shape)
-    medians[missing] = bins.quantile(np.asarray(marginals)[missing], 0.5)
-    return medians
+    marginals = STRATEGY.marginals(jax.random.key(0), net, window).values.log_prob
+    found = np.zeros(missing.shape)
+    found[missing] = summary(np.asarray(marginals)[missing], missing)
+    return found
 
 
-@eqx.filter_jit
+def nats(net: Net, window: Window, truth: np.ndarray) -> np.ndarray:
+    fills = jnp.asarray(truth)[:, None]
+    log_prob = STRATEGY.log_prob(jax.random.key(0), net, window, fills).log_prob
+    return np.asarray(log_prob)[:, :, None]  # [windows, 1, 1]
+
+
 def draw_fills(net: Net, window: Window, samples: int) -> jax.Array:
-    return NADE().draw(jax.random.key(1), net, window, samples)
+    return STRATEGY.draw(jax.random.key(1), net, window, samples)
 
 
 if __name__ == "__main__":

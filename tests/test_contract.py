@@ -18,9 +18,9 @@ from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 LENGTH = 60
 OPTIONS = {"gsn": {"steps": 60, "chains": 3}, "bayes": {"steps": 60, "chains": 3}}
-OPTIONS |= {"nade": {"orders": 3}, "oneway": {"samples": 3}, "onegram": {}}
+OPTIONS |= {"nade": {"orders": 3}, "bothways": {}, "oneway": {"samples": 3}, "onegram": {}}
 OPTIONS |= {"sir": {"particles": 4, "replicas": 3}}
-EXACT = {"onegram", "oneway"}  # whatever the gap
+EXACT = {"onegram", "oneway", "bothways"}  # whatever the gap
 
 
 def missing_steps(*gaps: tuple[int, int]) -> np.ndarray:

@@ -35,6 +35,10 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     be learnt, a `CaesuraError` says so; one in which nothing is known is left as it is, with a
     warning.
 
+    Only real numbers are filled. Columns of words, of categories or of True and False come back as
+    they are, and one of 0 and 1 alone is refused, because the model has densities and those need
+    probabilities; a complete one of 0 and 1 may inform as a covariate.
+
     Parameters
     ----------
     columns : names or numbers of the columns to fill; by default all that hold numbers.
@@ -132,7 +136,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Nats of the density, in the units of X, of what it has at the missing places, given the
         rest.
 
-        `missing` is True at them and has the form of X.
+        `missing` is True at them and has the form of X. A series is scored in one piece, not
+        cut as for draws: memory grows with its length.
         """
         check_is_fitted(self)
         tables = self._tables(X, reset=False)

@@ -43,7 +43,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="NAME[,NAME...]",
-            help="One or more of nade, gsn, bayes, sir, oneway and onegram.",
+            help="One or more of nade, bothways, gsn, bayes, sir, oneway and onegram.",
             show_default="the model's own",
         ),
     ] = None,

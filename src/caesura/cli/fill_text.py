@@ -85,7 +85,7 @@ def text(
         if span.stop > len(content):
             raise CaesuraError(f"The gap {span} ends behind the text's {len(content)} characters.")
     missing = [place for span in spans for place in range(*span)] or None
-    exact = filler.method(strategy).name in ("nade", "oneway", "onegram")
+    exact = filler.method(strategy).name in ("nade", "bothways", "oneway", "onegram")
     if exact and content.count(kind.gap_char) + len(missing or []) <= FEW:
         compile_quickly()
     fill = filler.fill(content, missing=missing, samples=samples, strategy=strategy, seed=seed)

@@ -38,7 +38,7 @@ StrategyOption = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
-        help="How to fill: nade, gsn, bayes, sir, oneway or onegram.",
+        help="How to fill: nade, bothways, gsn, bayes, sir, oneway or onegram.",
         show_default="the model's own",
     ),
 ]

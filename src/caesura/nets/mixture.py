@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from caesura.bins import EDGES
 from caesura.errors import whole_number
@@ -26,6 +26,7 @@ from caesura.nets.memory import DEPTH, Remembered
 COMPONENTS = 3  # of the mixture
 PREFIXES = 0.25  # the share of beginnings of the order among the sets that are shown in training
 NARROWEST = 1e-3  # scale: a number that never changes would have an infinite density
+WIDEST = 2.0  # log of a part's scale: fills that stray would have their neighbours stray farther
 
 ROUNDING = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
@@ -45,6 +46,15 @@ class Seen(NamedTuple):
 
     a: Float[Array, " H"]  # the pre-activations of the hidden layer
     shift: Float[Array, " D"]  # of the means
+
+
+class SoFar(NamedTuple):
+    """A frame of which some components are filled."""
+
+    seen: Seen
+    left: Bool[Array, " D"]  # what is not
+    values: Float[Array, " D"]
+    nats: Float[Array, " D"]
 
 
 Choose = Callable[[Logistics, Shaped[Array, "..."]], Float[Array, ""]]
@@ -195,7 +205,21 @@ class Mixture(Head):
         z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
         linear = self._linear(around)
         parameters = linear + product(self.V_y, z).reshape(linear.shape)
-        return _mix(parameters, seen.shift, around.line, around.scale)
+        return self._distribution(parameters, seen.shift, around.line, around.scale)
+
+    def _distribution(
+        self,
+        parameters: Float[Array, "*D P"],
+        shift: Float[Array, "*D"],
+        line: Float[Array, "*D"],
+        scale: Float[Array, "*D"],
+    ) -> Logistics:
+        logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
+        return Logistics(
+            jax.nn.log_softmax(logits),
+            line[..., None] + scale[..., None] * (means + shift[..., None]),
+            NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, WIDEST)),
+        )
 
     def _walk(
         self,
@@ -208,36 +232,33 @@ class Mixture(Head):
         """The missing components in turn: their values, which `choose` makes of the mixtures and
         what is given for each, and the logs of their densities.
 
-        A value adds a column of weights to what was seen, so the whole chain costs D·(D + H).
+        A value adds a column of weights to what was seen. The others are passed over, of which
+        tables have many; side by side, the step with the most missing sets the price.
         """
 
-        def visit(seen: Seen, i: Int[Array, ""]) -> tuple[Seen, tuple[Array, Array]]:
-            parameters = linear[i] + product(V_y[i], jax.nn.gelu(seen.a).astype(V_y.dtype))
-            mix = _mix(parameters, seen.shift[i], around.line[i], around.scale[i])
-            x = jnp.where(missing[i], choose(mix, given[i]), around.line[i])
+        def visit(so_far: SoFar) -> SoFar:
+            seen, left, values, nats = so_far
+            i = jnp.argmax(left)  # the first
+            z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
+            # All rows and then one of them: to gather weights for each of many steps is slower.
+            parameters = linear[i] + product(self.V_y, z).reshape(linear.shape)[i]
+            place = (seen.shift[i], around.line[i], around.scale[i])
+            mix = self._distribution(parameters, *place)
+            x = choose(mix, given[i])
             surprise = _surprise(x, around.line[i], around.scale[i])
-            more = Seen(W_v[i] * surprise + W_o[i], A_y[i] * surprise)
-            seen = jax.tree.map(lambda s, m: s + jnp.where(missing[i], m, 0.0), seen, more)
-            return seen, (x, jnp.where(missing[i], mix.log_density(x), 0.0))
+            here = jnp.arange(len(left)) == i
+            return SoFar(
+                Seen(seen.a + W_v[i] * surprise + W_o[i], seen.shift + A_y[i] * surprise),
+                left & ~here,
+                jnp.where(here, x, values),
+                jnp.where(here, mix.log_density(x), nats),
+            )
 
         linear = self._linear(around)
         W_v, W_o, A_y = self.W_v.T, self.W_o.T, self.A_y.T
-        V_y = self.V_y.reshape(*linear.shape, -1)
-        return jax.lax.scan(visit, start, jnp.arange(len(missing)))[1]
-
-
-def _mix(
-    parameters: Float[Array, "*D P"],
-    shift: Float[Array, "*D"],
-    line: Float[Array, "*D"],
-    scale: Float[Array, "*D"],
-) -> Logistics:
-    logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
-    return Logistics(
-        jax.nn.log_softmax(logits),
-        line[..., None] + scale[..., None] * (means + shift[..., None]),
-        NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, 8.0)),
-    )
+        begin = SoFar(start, missing, around.line, jnp.zeros_like(around.line))
+        end = jax.lax.while_loop(lambda so_far: jnp.any(so_far.left), visit, begin)
+        return end.values, end.nats
 
 
 def _surprise(

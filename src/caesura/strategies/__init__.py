@@ -1,7 +1,8 @@
-"""How gaps are filled, and how probable a fill is: six strategies with the same three verbs."""
+"""How gaps are filled, and how probable a fill is: seven strategies with the same three verbs."""
 
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.bayes import Bayes
+from caesura.strategies.bothways import BothWays
 from caesura.strategies.gsn import GSN
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
@@ -12,6 +13,7 @@ from caesura.strategies.window import Place, Window, around_each, around_gaps, a
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
     "nade": NADE,
+    "bothways": BothWays,
     "bayes": Bayes,
     "sir": SIR,
     "oneway": OneWay,
@@ -24,6 +26,7 @@ __all__ = [
     "SIR",
     "STRATEGIES",
     "Bayes",
+    "BothWays",
     "Estimate",
     "Marginals",
     "OneGram",

@@ -40,13 +40,18 @@ class Strategy(eqx.Module):
 
     # What the strategy works with, and what its verbs are given: a net, or a pair of them.
     net: ClassVar[NetName | Literal["pair"]]
+    # Whether the net must know what it is not to see from what is zero.
+    needs_missing_input: ClassVar[bool] = False
 
     def check(self, net: Any) -> None:
         """Say in one sentence why the net cannot serve, if it cannot."""
-        one = isinstance(net, Net)
+        one, name = isinstance(net, Net), type(self).__name__.lower()
         if not one or (bool(net.forward.cells), bool(net.backward.cells)) != DIRECTIONS[self.net]:
-            name = type(self).__name__.lower()
             raise CaesuraError(f"The strategy '{name}' needs a {self.net} net, not this one.")
+        if self.needs_missing_input and net.missing_input == "none":
+            raise CaesuraError(
+                f"The strategy '{name}' needs a net trained with a missing-value input; try 'gsn'."
+            )
 
     def stop(self, missing_stop: int, length: int) -> int:
         """Where a window ends whose last missing step lies before `missing_stop`."""

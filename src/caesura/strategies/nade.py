@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
-from caesura.errors import CaesuraError, whole_number
+from caesura.errors import whole_number
 from caesura.nets.cells import State
 from caesura.nets.rnn import Input, Net, Stack, States
 from caesura.sequence import Gap
@@ -49,6 +49,7 @@ class NADE(Strategy):
     """
 
     net: ClassVar[NetName] = "bidirectional"
+    needs_missing_input: ClassVar[bool] = True
 
     exact_up_to: int = eqx.field(static=True, default=8)
     orders: int = eqx.field(static=True, default=100)
@@ -57,18 +58,12 @@ class NADE(Strategy):
         whole_number("exact_up_to", self.exact_up_to, 0, 16)
         whole_number("orders", self.orders, 1)
 
-    def check(self, net: Net) -> None:
-        super().check(net)
-        if net.missing_input == "none":
-            raise CaesuraError(
-                "The strategy 'nade' needs a net trained with a missing-value input; try 'gsn'."
-            )
-
     @eqx.filter_jit
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         key_order, key_visits = jax.vmap(jax.random.split, out_axes=1)(key.reshape(-1))
         lanes = window.repeat(samples)
-        cursor, _ = _fill(key_visits, net, lanes, random_order(key_order, lanes, samples), draw)
+        order = random_order(key_order, lanes, samples)
+        cursor, _ = _fill(key_visits, net, window, lanes, order, draw)
         return split_lanes(cursor.values, samples)
 
     def log_prob(
@@ -81,25 +76,33 @@ class NADE(Strategy):
 
     @eqx.filter_jit
     def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        values, given = jax.vmap(lambda w: _all_missing(net, w))(window)
-        return Marginals(exactly(values), exactly(given))
+        return each_alone(net, window)
 
 
-def _fill(key: Keys, net: Net, lanes: Window, order: Order, visit: Visit) -> tuple[Cursor, PyTree]:
-    """Each lane fills its window once, in an order of its own."""
-    cursor = enter(net, lanes, lanes.values, lanes.missing)
+def _fill(
+    key: Keys, net: Net, window: Window, lanes: Window, order: Order, visit: Visit
+) -> tuple[Cursor, PyTree]:
+    """Each lane fills its window once, in an order of its own; all of a window begin alike."""
+    begin = enter(net, window, window.values, window.missing)
+    copies = len(lanes.valid) // len(window.valid)
+    cursor = jax.tree.map(lambda a: jnp.repeat(a, copies, axis=0), begin)
     return walk(key, net, given_the_rest(net), cursor, lanes, order, visit)
 
 
-def _all_missing(net: Net, window: Window) -> Noted:
-    """Every step of one window, while all of its missing values still are."""
-    inputs = net.inputs(window.values, window.missing)
-    states = States(
-        net.forward.run(window.left, inputs, window.valid, reverse=False),
-        net.backward.run(window.right, inputs, window.valid, reverse=True),
-    )
-    steps = Step(net.contexts(states), window.values, window.missing, window.values)
-    return jax.vmap(lambda step: note(net.head, step))(steps)
+def each_alone(net: Net, window: Window) -> Marginals:
+    """Every step as if it were the first to be filled: all that is missing is a token."""
+
+    def notes(window: Window) -> Noted:
+        inputs = net.inputs(window.values, window.missing)
+        states = States(
+            net.forward.run(window.left, inputs, window.valid, reverse=False),
+            net.backward.run(window.right, inputs, window.valid, reverse=True),
+        )
+        steps = Step(net.contexts(states), window.values, window.missing, window.values)
+        return jax.vmap(lambda step: note(net.head, step))(steps)
+
+    values, given = jax.vmap(notes)(window)
+    return Marginals(exactly(values), exactly(given))
 
 
 @eqx.filter_jit
@@ -111,7 +114,7 @@ def _sampled_log_prob(
     order = random_order(key, lanes, orders)
     order = jax.tree.map(lambda a: jnp.repeat(a, fills.shape[1], axis=0), order)
     lanes = lanes.with_fills(jnp.repeat(fills, orders, axis=0))
-    _, log_probs = _fill(key, net, lanes, order, force)
+    _, log_probs = _fill(key, net, window, lanes, order, force)
     return log_mean(jnp.sum(log_probs, axis=1).reshape(-1, orders, fills.shape[1]))
 
 
