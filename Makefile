@@ -7,10 +7,10 @@ demo: .venv/.ready  ## texts and a tune with gaps, filled: demo/out/index.html
 	$(PY) -m demo
 
 test: .venv/.ready  ## the tests, without the slow ones
-	$(PY) -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(PY) -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-all: .venv/.ready  ## all tests
-	$(PY) -m pytest -n 2 --dist loadgroup
+	$(PY) -m pytest -n 2 --dist loadfile
 
 lint: .venv/.ready  ## style, then types
 	$(PY) -m ruff check .
