@@ -16,8 +16,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Whatever happens in between, `path` is what it was or what it should become.
     """
     place = Path(path)
+    prefix = f".{place.name[:32]}."  # a name that is as long as may be has no room for more
     try:
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=prefix, suffix=".part")
     except OSError as error:
         raise _cannot_write(place, error) from error
     os.close(handle)

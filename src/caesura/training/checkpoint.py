@@ -60,12 +60,16 @@ class Checkpoints:
     def load(self, like: State) -> State | None:
         """The newest state that is whole; `like` has the structure that is expected."""
         for path in reversed(self._files()):
-            content = path.read_bytes()
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
             content, digest = content[:-32], content[-32:]
-            if hashlib.sha256(content).digest() != digest:
-                self.warn(f"The checkpoint '{path}' is damaged; going on from the one before.")
-                continue
-            return self._state(path, content, like)
+            if hashlib.sha256(content).digest() == digest:
+                return self._state(path, content, like)
+            before = "the one before" if path != self._files()[0] else "the beginning"
+            self.warn(f"The checkpoint '{path}' is damaged; going on from {before}.")
         return None
 
     def exist(self) -> bool:
