@@ -21,6 +21,7 @@ class OneSentence(TyperGroup):
         """Run the command and leave the process with its exit code."""
         try:
             code = super().main(*args, **extra | {"standalone_mode": False})
+            sys.stdout.flush()  # now, while a full disk can still be told of
         except CaesuraError as error:
             code = _fail(str(error))
         except UsageError as error:
@@ -28,6 +29,9 @@ class OneSentence(TyperGroup):
             code = _fail(one_line(_sentence(error))) if str(error) else 0
         except UnicodeEncodeError as error:
             code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
+        except OSError as error:
+            code = _fail(f"Cannot go on: {one_line(error.strerror or str(error)).lower()}.")
+            sys.stdout = None  # type: ignore[assignment]  # or Python would try once more
         except MemoryError:
             code = _fail("There is too little memory for this: ask for less at a time.")
         except typer.Abort:
