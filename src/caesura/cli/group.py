@@ -31,7 +31,7 @@ class OneSentence(TyperGroup):
             code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
         except OSError as error:
             code = _fail(f"Cannot go on: {one_line(error.strerror or str(error)).lower()}.")
-            sys.stdout = None  # type: ignore[assignment]  # or Python would try once more
+            sys.stdout = None  # or Python would try once more
         except MemoryError:
             code = _fail("There is too little memory for this: ask for less at a time.")
         except typer.Abort:

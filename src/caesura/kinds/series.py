@@ -77,7 +77,7 @@ class Series(Kind):
 
     def __post_init__(self) -> None:
         each = (self.places, self.locations, self.scales)
-        limits = list(zip(self.lowest, self.highest, strict=False))
+        limits = zip(self.lowest, self.highest, strict=False)
         for name in self.calendar:
             lookup(PERIODS, name, "part of the calendar")
         if (
@@ -87,7 +87,7 @@ class Series(Kind):
             or not all(0 <= place < self.width for place in self.places)
             or not all(np.isfinite(self.locations))
             or not all(np.isfinite(scale) and scale >= 0 for scale in self.scales)
-            or any(None not in pair and not pair[0] < pair[1] for pair in limits)
+            or any(low is not None and high is not None and low >= high for low, high in limits)
         ):
             raise CaesuraError("The columns of the series do not fit together.")
 

@@ -132,9 +132,9 @@ def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[st
     for field in given:
         lookup(known, field, f"field of a recipe for {kind}")
     of_kind = {field: given.pop(field) for field in options if field in given}
-    for field in fields(Recipe):
-        if field.name not in given and field.default is MISSING:
-            raise CaesuraError(f"The recipe '{name}' says nothing of '{field.name}'.")
+    for one in fields(Recipe):
+        if one.name not in given and one.default is MISSING:
+            raise CaesuraError(f"The recipe '{name}' says nothing of '{one.name}'.")
     return Chosen(Path(name).stem, Recipe(**{k: _typed(k, v) for k, v in given.items()}), of_kind)
 
 
