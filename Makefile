@@ -1,7 +1,10 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all lint bench docs clean
+.PHONY: demo test test-all fuzz faults audit lint bench docs clean
+
+READERS := text packed midi roll csv parquet model info recipe plan results checkpoint
+FUZZ_SECONDS ?= 60
 
 demo: .venv/.ready  ## texts and a tune with gaps, filled: demo/out/index.html
 	$(PY) -m demo
@@ -11,6 +14,20 @@ test: .venv/.ready  ## the tests, without the slow ones
 
 test-all: .venv/.ready  ## all tests
 	$(PY) -m pytest -n 2 --dist loadfile
+
+fuzz: .venv/.ready  ## hostile files, many more of them: a minute of each reader, guided by coverage
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	CAESURA_FUZZ_EXAMPLES=1000 $(PY) -m pytest tests/test_fuzz.py
+	set -e; for reader in $(READERS); do \
+	  $(PY) tests/coverage_fuzz.py $$reader -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=30; \
+	done
+
+faults: .venv/.ready  ## the table of docs/reliability.md
+	$(PY) tests/faults.py 5
+
+audit: .venv/.ready  ## known holes in what is installed; needs the network
+	$(PY) -m pip install --quiet --disable-pip-version-check pip-audit
+	$(PY) -m pip_audit --skip-editable
 
 lint: .venv/.ready  ## style, then types
 	$(PY) -m ruff check .

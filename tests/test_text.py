@@ -166,7 +166,7 @@ def test_a_wrong_file_gets_one_sentence_that_names_it(tmp_path: Path, monkeypatc
         "mark.txt": "is empty",
         "wrong.xz": "is not a whole xz file",
         "cut.txt.xz": "is not a whole xz file",
-        "bomb.xz": "unpacks to more than 1000 bytes",
+        "bomb.xz": "holds more than 1000 bytes",
         "folder": "holds no text files",
         "nowhere": "There is no file or folder",
         "nowhere.xz": "There is no file or folder",

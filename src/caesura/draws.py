@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from caesura.errors import whole_number
-from caesura.filler import Filler, Method, fill_gaps, make_key
+from caesura.filler import MOST_SAMPLES, Filler, Method, fill_gaps, make_key
 from caesura.sequence import Sequence
 from caesura.strategies import Strategy
 from caesura.strategies.window import around_each, bucket
@@ -59,7 +59,7 @@ def draw_series(
 
     `report` is called every few seconds, so that what it raises stops the drawing.
     """
-    samples = whole_number("samples", samples, 1)
+    samples = whole_number("samples", samples, 1, MOST_SAMPLES)
     method = filler.method(strategy)
     stretches = [s for number, one in enumerate(series) for s in cut(number, one)]
     numbers = max((one.values.shape[1] for one in series), default=1) * STRETCH * samples

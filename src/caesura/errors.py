@@ -7,13 +7,27 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+START, END = 400, 200  # characters of a sentence that is too long to be read
+
 
 class CaesuraError(ValueError):
     """A mistake in what the user gave; its text is one sentence that says what to change."""
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__(one_line(sentence))
+
 
 class CaesuraWarning(UserWarning):
     """Something in what the user gave that is let pass, in one sentence."""
+
+
+def one_line(text: str) -> str:
+    """What is quoted from a file or a user may be long, or hold line ends and worse."""
+    return _shortened("".join(c if c.isprintable() else ascii(c)[1:-1] for c in _shortened(text)))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= START + END else f"{text[:START]} … {text[-END:]}"
 
 
 def lookup(registry: Mapping[str, T], name: Any, what: str) -> T:

@@ -1,10 +1,12 @@
 """Files that are either whole or not there: written beside their place, flushed, then renamed."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from caesura.errors import CaesuraError
 
@@ -16,8 +18,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Whatever happens in between, `path` is what it was or what it should become.
     """
     place = Path(path)
+    prefix = f".{place.name[:32]}."  # a name that is as long as may be has no room for more
     try:
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=prefix, suffix=".part")
     except OSError as error:
         raise _cannot_write(place, error) from error
     os.close(handle)
@@ -42,6 +45,23 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CaesuraError(f"Cannot make the folder '{folder}': {reason}.") from error
+
+
+def lock(folder: Path) -> IO[Any]:
+    """A file that keeps other processes from locking the folder, until it is closed or we end."""
+    try:
+        file = open(folder / "lock", "w")  # noqa: SIM115
+    except OSError as error:
+        raise _cannot_write(folder / "lock", error) from error
+    if sys.platform != "win32":  # which has other locks, and no one who asked for them
+        import fcntl
+
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise CaesuraError(f"Another process is at work in '{folder}'.") from None
+    return file
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:

@@ -24,6 +24,7 @@ from caesura.strategies import NADE, STRATEGIES, Strategy, Window, around_each
 from caesura.strategies.base import Estimate, NetName
 
 Missing = Any  # a slice, a list of steps, or a mask over steps or values
+MOST_SAMPLES = 100_000
 
 
 def make_key(seed: int, use: int = 0) -> PRNGKeyArray:
@@ -75,7 +76,7 @@ class Filler:
         seed: int = 0,
     ) -> Fill:
         """Complete the sequence `samples` times; what is observed comes back untouched."""
-        samples = whole_number("samples", samples, 1)
+        samples = whole_number("samples", samples, 1, MOST_SAMPLES)
         key_draw, key_score, key_marginals = (make_key(seed, use) for use in range(3))
         method = self.method(strategy)
         sequence = self._check(self.kind.read(data), missing)

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, one_line
 
 # Typer brings its own copy of Click or uses the installed one, as its version has it; either way
 # this is the class of all that the parser of options has to complain about.
@@ -21,13 +21,19 @@ class OneSentence(TyperGroup):
         """Run the command and leave the process with its exit code."""
         try:
             code = super().main(*args, **extra | {"standalone_mode": False})
+            sys.stdout.flush()  # now, while a full disk can still be told of
         except CaesuraError as error:
             code = _fail(str(error))
         except UsageError as error:
             # It is empty where a command without arguments has shown its help: no mistake.
-            code = _fail(_sentence(error)) if str(error) else 0
+            code = _fail(one_line(_sentence(error))) if str(error) else 0
         except UnicodeEncodeError as error:
             code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
+        except OSError as error:
+            code = _fail(f"Cannot go on: {one_line(error.strerror or str(error)).lower()}.")
+            sys.stdout = None  # or Python would try once more
+        except MemoryError:
+            code = _fail("There is too little memory for this: ask for less at a time.")
         except typer.Abort:
             code = 130
         sys.exit(code if isinstance(code, int) else 0)

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from caesura.cli.models import ModelPlace
 from caesura.cli.options import Json, ModelArgument
 from caesura.cli.output import answer_json, answer_table
+from caesura.errors import CaesuraError, one_line
 from caesura.pretrained import find_model
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -15,8 +17,6 @@ def info(
     json: Json = False,
 ) -> None:
     """Show what a model is and where it comes from, without reading its weights."""
-    from rich.filesize import decimal
-
     from caesura.modelfile import read_info
 
     weights = find_model(model)
@@ -24,6 +24,31 @@ def info(
     if json:
         answer_json(told)
         return
+    try:
+        lines, rows, curves = _told(weights, told)
+    except (LookupError, TypeError, AttributeError, ValueError):
+        raise CaesuraError(
+            f"The training record of '{weights}' is not one that `caesura train` writes: "
+            "--json shows it as it is."
+        ) from None
+    for name, value in lines.items():
+        print(one_line(f"{name:9} {value}"))
+    print()
+    answer_table(
+        ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
+        rows,
+        left=3,
+    )
+    for curve in curves:
+        print(curve)
+
+
+def _told(
+    weights: ModelPlace, told: dict[str, Any]
+) -> tuple[dict[str, str], list[list[str]], list[str]]:
+    """All that is shown, before any of it is: a file may hold any record of a training."""
+    from rich.filesize import decimal
+
     training = told["training"]
     versions = training.get("versions", {}) | {"caesura": told["caesura"]}
     lines = {
@@ -35,19 +60,15 @@ def info(
         "versions": "; ".join(f"{name} {version}" for name, version in versions.items()),
         "sha256": told["sha256"],
     }
-    for name, value in lines.items():
-        if value is not None:
-            print(f"{name:9} {value}")
     records = training.get("nets", {})
-    print()
-    answer_table(
-        ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
-        [_row(name, net, records.get(name)) for name, net in told["nets"].items()],
-        left=3,
+    return (
+        {name: str(value) for name, value in lines.items() if value is not None},
+        [
+            [one_line(str(cell)) for cell in _row(name, net, records.get(name))]
+            for name, net in told["nets"].items()
+        ],
+        [_history(name, record) for name, record in records.items() if record["history"]],
     )
-    for name, record in records.items():
-        if record["history"]:
-            _show_history(name, record)
 
 
 def _kind(kind: dict[str, Any]) -> str:
@@ -74,16 +95,16 @@ def _row(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[
     return [*row, shown, str(record["best_step"]), f"{record['seconds']:.0f}"]
 
 
-def _show_history(name: str, record: dict[str, Any]) -> None:
+def _history(name: str, record: dict[str, Any]) -> str:
     """The validation NLL over the updates, as a curve of small bars."""
     curve = [_least(entry["nll"]) for entry in record["history"]]
     known = [nll for nll in curve if nll is not None]
     if not known:
-        return
+        return ""
     first, last = record["history"][0]["step"], record["history"][-1]["step"]
-    print(
-        f"\nvalidation NLL of the {name} net, updates {first} to {last}, "
-        f"from {known[0]:.3f} to {known[-1]:.3f}:\n{sparkline(curve)}"
+    of = one_line(f"{name} net, updates {first} to {last}")
+    return (
+        f"\nvalidation NLL of the {of}, from {known[0]:.3f} to {known[-1]:.3f}:\n{sparkline(curve)}"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from caesura.errors import CaesuraError, CaesuraWarning, lookup
+from caesura.errors import CaesuraError, CaesuraWarning, lookup, one_line
 from caesura.kinds import table as tables
 
 
@@ -18,12 +18,12 @@ def chosen_names(asked: Any, known: list[str], what: str) -> list[str]:
         return []
     if isinstance(asked, str | int):
         asked = [asked]
-    names = []
+    names, columns = [], dict.fromkeys(known)
     for one in asked:
         if isinstance(one, int | np.integer) and not 0 <= one < len(known):
             raise CaesuraError(f"There is no column {one}: they are 0 to {len(known) - 1}.")
         name = known[one] if isinstance(one, int | np.integer) else str(one)
-        lookup(dict.fromkeys(known), name, "column")
+        lookup(columns, name, "column")
         names.append(name)
     if len(set(names)) < len(names):
         raise CaesuraError(f"A column stands twice among the {what}.")
@@ -36,12 +36,13 @@ def columns_to_fill(
     """The columns to fill: those that are asked for, or all of numbers with something observed."""
     chosen = known if asked is None else chosen_names(asked, known, "columns")
     found = []
+    places = {name: place for place, name in enumerate(known)}
     for name in chosen:
         if name in others:
             if asked is not None:
                 raise CaesuraError(f"The column '{name}' cannot inform and be filled as well.")
             continue
-        parts = [tables.column(one, known.index(name)) for one in loaded]
+        parts = [tables.column(one, places[name]) for one in loaded]
         numbers = [tables.numbers(part) for part in parts]
         if any(part is None for part in numbers):
             if asked is not None:
@@ -107,16 +108,19 @@ def standard_of(name: str, observed: Float64[np.ndarray, " n"]) -> tuple[float, 
 def limits_of(bounds: Any, filling: list[str]) -> list[tuple[float | None, float | None]]:
     """The least and the most of each column that is filled."""
     by_name = bounds if isinstance(bounds, Mapping) else dict.fromkeys(filling, bounds)
+    known = dict.fromkeys(filling)
     for name in by_name:
-        lookup(dict.fromkeys(filling), str(name), "column to fill")
+        lookup(known, str(name), "column to fill")
     return [_limit(by_name.get(name)) for name in filling]
 
 
 def _limit(pair: Any) -> tuple[float | None, float | None]:
     try:
         low, high = (None, None) if pair is None else pair
-        low, high = (None if b is None or np.isinf(b) else float(b) for b in (low, high))
-    except (TypeError, ValueError):
+        low, high = (None if b is None or np.isinf(float(b)) else float(b) for b in (low, high))
+        if any(b is not None and np.isnan(b) for b in (low, high)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
         raise CaesuraError(f"Bounds are the least and the most, or None, not {pair!r}.") from None
     if low is not None and high is not None and not low < high:
         raise CaesuraError(f"The least of a column must be below its most, but {low} is not.")
@@ -149,4 +153,4 @@ def check_covariate(column: Float64[np.ndarray, " T"], name: str) -> None:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, CaesuraWarning, stacklevel=3)
+    warnings.warn(one_line(sentence), CaesuraWarning, stacklevel=3)

@@ -24,6 +24,7 @@ END_OF_TRACK, TEMPO, TIME_SIGNATURE = b"\xff\x2f", b"\xff\x51", b"\xff\x58"
 # events can be taken out without a pause growing too long to be written.
 LAST_TICK = 2**28 - 1
 MOST_BARS = 1_000_000  # a broken time signature must not fill the memory
+MOST_BYTES = 1 << 23  # of a file: its events take some fifty times the room in memory
 
 
 class Event(NamedTuple):
@@ -54,7 +55,7 @@ class Song:
             with open(path, "rb") as file:
                 content = file.read(4)
                 # A film that was named by mistake need not be read to its end.
-                content += file.read() if content == b"MThd" else b""
+                content += file.read(MOST_BYTES) if content == b"MThd" else b""
         except (OSError, TypeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise CaesuraError(f"Cannot read '{path}': {reason.lower()}.") from None
@@ -65,6 +66,8 @@ class Song:
         """The song that the bytes of a file stand for."""
         if content[:4] != b"MThd":
             raise CaesuraError(f"{name} is not a MIDI file.")
+        if len(content) > MOST_BYTES:
+            raise CaesuraError(f"{name} is longer than {MOST_BYTES} bytes.")
         try:
             return cls(*_parse(content), name)
         except _BrokenError as broken:
@@ -168,7 +171,8 @@ def _parse(content: bytes) -> tuple[int, tuple[tuple[Event, ...], ...], int, byt
         raise _BrokenError("is broken: its beats have no ticks")
     if division >= 0x8000:
         raise _BrokenError("counts time in SMPTE frames instead of beats")
-    at, rest = 8 + size, b""
+    at = 8 + size
+    rest: list[bytes] = []
     tracks: list[tuple[Event, ...]] = []
     while len(tracks) < count:
         name, size = struct.unpack_from(">4sL", content, at)
@@ -178,9 +182,9 @@ def _parse(content: bytes) -> tuple[int, tuple[tuple[Event, ...], ...], int, byt
         if name == b"MTrk":
             tracks.append(_events(body))
         else:  # the standard wants chunks of unknown names to be passed over
-            rest += content[at : at + 8 + size]
+            rest.append(content[at : at + 8 + size])
         at += 8 + size
-    return division, tuple(tracks), kind, rest + content[at:]
+    return division, tuple(tracks), kind, b"".join(rest) + content[at:]
 
 
 def _events(body: bytes) -> tuple[Event, ...]:

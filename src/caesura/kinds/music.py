@@ -50,9 +50,9 @@ class Music(Kind):
         """
         found: set[Path] = set()
         for path in map(Path, paths):
-            if not path.exists():
+            if not os.path.exists(path):
                 raise CaesuraError(f"There is no file or folder '{path}'.")
-            if not path.is_dir():
+            if not os.path.isdir(path):
                 found.add(path)
                 continue
             inside = {

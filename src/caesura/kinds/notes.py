@@ -9,10 +9,9 @@ from jaxtyping import Int8
 
 from caesura.errors import CaesuraError
 from caesura.kinds.midi import NOTE_OFF, NOTE_ON, Song
-from caesura.kinds.roll import KEYS, LOWEST_KEY
+from caesura.kinds.roll import KEYS, LOWEST_KEY, MOST_STEPS
 
 DRUMS = 9  # the channel that is called 10 on instruments
-MOST_STEPS = 1_000_000  # one wrong pause in a file must not fill the memory
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,13 @@ def _note(on: Press, off_tick: int, off: int | None, grid: Grid) -> Note:
 def make_roll(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
     """One where a key sounds in any voice."""
     roll = np.zeros((grid.steps, KEYS), np.int8)
+    by_key: dict[int, list[Note]] = {}
     for lane in lanes:
-        for note in lane.notes:
-            roll[note.first : note.stop, lane.key] = 1
+        by_key.setdefault(lane.key, []).extend(lane.notes)
+    for key, notes in by_key.items():
+        # Counted at their edges: thousands of voices may hold a key for as many steps.
+        change = np.zeros(grid.steps + 1, np.int32)
+        np.add.at(change, [note.first for note in notes], 1)
+        np.add.at(change, [note.stop for note in notes], -1)
+        roll[:, key] = change.cumsum()[:-1] > 0
     return roll

@@ -9,6 +9,7 @@ from caesura.errors import CaesuraError
 from caesura.sequence import Sequence
 
 KEYS = 88
+MOST_STEPS = 1_000_000  # one wrong number in a file must not fill the memory
 LOWEST_KEY = 21  # the MIDI number of a piano's first key; its last is 108
 
 
@@ -24,6 +25,8 @@ def read_roll(data: Any, name: str = "The roll") -> Sequence:
         raise CaesuraError(f"{name} has the shape [steps, {KEYS}], not {list(roll.shape)}.")
     if not len(roll):
         raise CaesuraError(f"{name} is empty.")
+    if len(roll) > MOST_STEPS:
+        raise CaesuraError(f"{name} is longer than {MOST_STEPS} steps.")
     missing = np.isnan(roll)
     strange = ~missing & (roll != 0) & (roll != 1)
     if strange.any():

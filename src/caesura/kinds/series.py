@@ -24,6 +24,7 @@ from caesura.kinds.columns import (
     standard_of,
 )
 from caesura.kinds.times import (
+    PERIODS,
     Grid,
     calendar_features,
     check_frequency,
@@ -73,6 +74,22 @@ class Series(Kind):
     freq: str = ""  # of the grid on which times lie; without one, rows are taken as they come
     time: str = ""  # the column that holds the times, instead of the index
     add_rows: bool = False  # whether absent rows are written, too
+
+    def __post_init__(self) -> None:
+        each = (self.places, self.locations, self.scales)
+        limits = zip(self.lowest, self.highest, strict=False)
+        for name in self.calendar:
+            lookup(PERIODS, name, "part of the calendar")
+        if (
+            any(len(values) != len(self.names) for values in each)
+            or not len(self.lowest) == len(self.highest) == self.filled
+            or not 1 <= self.filled <= len(self.names) == len(set(self.names))
+            or not all(0 <= place < self.width for place in self.places)
+            or not all(np.isfinite(self.locations))
+            or not all(np.isfinite(scale) and scale >= 0 for scale in self.scales)
+            or any(low is not None and high is not None and low >= high for low, high in limits)
+        ):
+            raise CaesuraError("The columns of the series do not fit together.")
 
     @classmethod
     def find(cls, paths: Iterable[Path]) -> list[Path]:
@@ -127,7 +144,8 @@ class Series(Kind):
         indices = [times_of(one, time) for one in loaded if tables.is_frame(one)]
         index = max((i for i in indices if i is not None), key=len, default=None)
         names = filling + informing
-        places = [known.index(name) for name in names]
+        place_of = {name: place for place, name in enumerate(known)}
+        places = [place_of[name] for name in names]
         observed = [
             np.concatenate([observed_numbers(one, place, name) for one in loaded])
             for name, place in zip(names, places, strict=True)

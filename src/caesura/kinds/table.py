@@ -2,6 +2,8 @@
 
 import os
 import sys
+import warnings
+from collections import Counter
 from io import StringIO
 from numbers import Real
 from pathlib import Path
@@ -13,6 +15,7 @@ from jaxtyping import Float64, Shaped
 from caesura.errors import CaesuraError
 
 SUFFIXES = {".csv", ".parquet"}
+MOST_CELLS = 10**8  # of a Parquet file, in which a few bytes can stand for any number of them
 
 
 def is_frame(data: Any) -> bool:
@@ -26,10 +29,7 @@ def load_table(data: Any) -> Any:
     if isinstance(data, (str, os.PathLike)):
         return read_table(Path(data))
     if is_frame(data):
-        names = list(map(str, data.columns))
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise CaesuraError(f"The table has two columns called '{twice}'.")
+        _check_names(list(map(str, data.columns)))
         if not len(data):
             raise CaesuraError("The table has no rows.")
         return data
@@ -71,7 +71,10 @@ def numbers(column: Any) -> Float64[np.ndarray, " T"] | None:
             return None
     elif column.dtype.kind not in "iuf":
         return None
-    return as_numbers(column)
+    try:
+        return as_numbers(column)
+    except OverflowError:  # a whole number of more than 308 digits
+        return None
 
 
 def as_numbers(column: Any) -> Float64[np.ndarray, " T"]:
@@ -103,12 +106,15 @@ def read_table(path: Path) -> Any:
         raise CaesuraError(
             "Tables in files need pandas: `pip install 'caesura[series]'` installs it."
         ) from None
+    if os.path.exists(path) and not os.path.isfile(path):  # a device might never end
+        raise CaesuraError(f"Cannot read '{path}': it is not a file.")
     try:
         if path.suffix.lower() == ".parquet":
+            _check_parquet(path)
             return load_table(pd.read_parquet(path))
         return load_table(read_csv(path))
     except CaesuraError as error:
-        raise CaesuraError(f"'{path}' cannot be used: {error}") from None
+        raise CaesuraError(f"The file '{path}' cannot be used: {error}") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
@@ -120,19 +126,28 @@ def read_csv(source: Path | StringIO, **options: Any) -> Any:
     """The DataFrame in a CSV file; where it has but one column, an empty line is a missing cell."""
     import pandas as pd
 
-    columns = pd.read_csv(source, nrows=0).columns
+    # Not unpacked whatever its name ends with: a small file could unpack to more than any memory.
+    options |= {"compression": None}
+    header = pd.read_csv(source, nrows=1, header=None, dtype=str, na_filter=False, **options)
+    names = header.iloc[0].tolist()
+    _check_names([name for name in names if name])  # pandas would give twins other names
     if isinstance(source, StringIO):
         source.seek(0)
-    return pd.read_csv(source, skip_blank_lines=len(columns) > 1, **options)
+    options |= {"skip_blank_lines": len(names) > 1, "index_col": False}
+    with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+        try:
+            return pd.read_csv(source, **options)
+        except pd.errors.ParserWarning:
+            raise CaesuraError(f"Rows have more cells than the header's {len(names)}.") from None
 
 
 def find_tables(paths: Any) -> list[Path]:
     """Files, sorted: those that are named, and the *.csv and *.parquet in folders."""
     found: set[Path] = set()
     for path in map(Path, paths):
-        if not path.exists():
+        if not os.path.exists(path):
             raise CaesuraError(f"There is no file or folder '{path}'.")
-        if not path.is_dir():
+        if not os.path.isdir(path):
             found.add(path)
             continue
         inside = {
@@ -146,6 +161,20 @@ def find_tables(paths: Any) -> list[Path]:
     return sorted(found, key=Path.as_posix)
 
 
+def _check_names(names: list[str]) -> None:
+    twice, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise CaesuraError(f"The table has two columns called '{twice}'.")
+
+
+def _check_parquet(path: Path) -> None:
+    from pyarrow.parquet import read_metadata
+
+    told = read_metadata(path)
+    if told.num_rows * told.num_columns > MOST_CELLS:
+        raise CaesuraError(f"It has {told.num_rows} rows, too many to be read at once.")
+
+
 def _missing(column: Any) -> Any:
     if isinstance(column, np.ndarray):
         return np.array([value is None or value != value for value in column], bool)
@@ -155,7 +184,7 @@ def _missing(column: Any) -> Any:
 def _is_number(word: Any) -> bool:
     try:
         float(word)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -163,7 +192,7 @@ def _is_number(word: Any) -> bool:
 def _numbers_of_objects(array: Shaped[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CaesuraError(
             "A series holds numbers, and None or NaN where one is missing."
         ) from None

@@ -1,6 +1,7 @@
 """Text: one character a step, from an alphabet that is learnt or given."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as List
 from dataclasses import dataclass
@@ -162,8 +163,8 @@ def _check_alphabet(alphabet: Any) -> str:
         raise CaesuraError(
             f"The alphabet is 'learn', 'paper' or a string of symbols, not {alphabet!r}."
         )
-    if len(set(alphabet)) < len(alphabet):
-        twice = next(symbol for symbol in alphabet if alphabet.count(symbol) > 1)
+    twice, count = Counter(alphabet).most_common(1)[0]
+    if count > 1:
         raise CaesuraError(
             f"The alphabet holds {twice!r} twice, "
             "but it is 'learn', 'paper' or a string of symbols, each of them once."

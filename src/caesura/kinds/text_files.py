@@ -1,13 +1,16 @@
 """Texts in files and folders: UTF-8, plain or packed with xz, their line ends as they are."""
 
 import lzma
+import os
+import stat
 from collections.abc import Iterable
+from io import BufferedIOBase
 from pathlib import Path
 
 from caesura.errors import CaesuraError
 
 SUFFIXES = (".txt", ".txt.xz")  # what is taken for a text in a folder
-MOST_BYTES = 1 << 30  # of an unpacked file: a small file may unpack to more than any memory
+MOST_BYTES = 1 << 30  # of what does not say how long it is: a packed file, or a device
 
 
 def find_texts(paths: Iterable[Path]) -> list[str]:
@@ -31,7 +34,7 @@ def read_text(path: Path) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return [path]
     files = [p for p in path.rglob("*") if p.name.lower().endswith(SUFFIXES) and p.is_file()]
     if not files:
@@ -41,24 +44,29 @@ def _files(path: Path) -> list[Path]:
 
 def _content(path: Path) -> bytes:
     try:
-        return _unpacked(path) if path.suffix.lower() == ".xz" else path.read_bytes()
+        if path.suffix.lower() == ".xz":
+            with lzma.open(path) as unpacked:
+                return _bounded(unpacked, path)
+        with open(path, "rb") as file:
+            whole = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read() if whole else _bounded(file, path)
+    except CaesuraError:
+        raise
     except FileNotFoundError as error:
         raise CaesuraError(f"There is no file or folder '{path}'.") from error
     except IsADirectoryError as error:
-        raise CaesuraError(f"'{path}' is a folder, where one file is needed.") from error
-    except OSError as error:
-        raise CaesuraError(
-            f"Cannot read '{path}': {(error.strerror or str(error)).lower()}."
-        ) from error
+        raise CaesuraError(f"The path '{path}' is a folder, where one file is needed.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CaesuraError(f"Cannot read '{path}': {reason.lower()}.") from error
     except (lzma.LZMAError, EOFError) as error:
         raise CaesuraError(f"The file '{path}' is not a whole xz file.") from error
 
 
-def _unpacked(path: Path) -> bytes:
+def _bounded(file: BufferedIOBase, path: Path) -> bytes:
     content = bytearray()
-    with lzma.open(path) as packed:
-        while piece := packed.read(1 << 20):
-            content += piece
-            if len(content) > MOST_BYTES:
-                raise CaesuraError(f"The file '{path}' unpacks to more than {MOST_BYTES} bytes.")
+    while piece := file.read(1 << 20):
+        content += piece
+        if len(content) > MOST_BYTES:
+            raise CaesuraError(f"The file '{path}' holds more than {MOST_BYTES} bytes.")
     return bytes(content)

@@ -70,7 +70,7 @@ def even_grid(index: Any, frequency: str) -> Grid:
     if not frequency:
         return Grid(len(index), rows, index)
     # Counted first, since a wrong frequency can ask for more steps than there is memory for.
-    steps = (index[-1] - index[0]) / _shortest(frequency)
+    steps = (index[-1] - index[0]) / _shortest(check_frequency(frequency))
     if steps > SPARSEST * len(index) + 1000:
         raise CaesuraError(
             f"The {len(index)} rows from {index[0]} to {index[-1]} are too few for the frequency "
@@ -89,11 +89,14 @@ def check_frequency(frequency: Any) -> str:
     from pandas.tseries.frequencies import to_offset
 
     try:
-        return str(to_offset(frequency).freqstr)
-    except (ValueError, AttributeError, TypeError):
-        raise CaesuraError(
-            f"A frequency is written as pandas does, 'h', '15min' or 'MS', not {frequency!r}."
-        ) from None
+        name = str(to_offset(frequency).freqstr)
+        if _shortest(name) / DAY > 0:
+            return name
+    except (ValueError, AttributeError, TypeError, OverflowError):
+        pass
+    raise CaesuraError(
+        f"A frequency is written as pandas does, 'h', '15min' or 'MS', not {frequency!r}."
+    )
 
 
 def infer_frequency(index: Any) -> str:

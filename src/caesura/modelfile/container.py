@@ -62,7 +62,7 @@ def opened(path: Path) -> Iterator[Container]:
         with open(path, "rb") as file:
             yield _contained(file, status.st_size)
     except FileNotFoundError:
-        raise CaesuraError(f"There is no file '{_one_line(str(path))}'.") from None
+        raise CaesuraError(f"There is no file '{path}'.") from None
     except OSError as error:
         raise _cannot_read(path, f"{error.strerror or error}.") from error
     except CaesuraError as error:
@@ -87,10 +87,4 @@ def _contained(file: BinaryIO, size: int) -> Container:
 
 def _cannot_read(path: Path, why: str) -> CaesuraError:
     why = why[0].lower() + why[1:]
-    return CaesuraError(f"Cannot read '{_one_line(str(path))}': {_one_line(why)}")
-
-
-def _one_line(text: str) -> str:
-    """What a file says of itself may be long, or hold line ends and worse."""
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:400])
-    return line if len(line) < 400 else f"{line[:400]} … ."
+    return CaesuraError(f"Cannot read '{path}': {why}")

@@ -120,7 +120,7 @@ def read_plan(path: Path | None = None) -> Plan:
         table = tomllib.loads(place.read_text(encoding="utf-8"))
     except OSError as error:
         raise CaesuraError(f"Cannot read '{place}': {(error.strerror or '').lower()}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CaesuraError(f"The plan '{place}' is not proper TOML: {error}.") from error
     try:
         return _plan(table)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -74,7 +75,7 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows = _read(path) if path.exists() else []
+        self.rows = _read(path) if os.path.exists(path) else []
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.rows)

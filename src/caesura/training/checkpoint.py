@@ -14,7 +14,7 @@ import safetensors
 import safetensors.numpy
 
 from caesura.errors import CaesuraError
-from caesura.files import make_folder, write_bytes
+from caesura.files import lock, make_folder, write_bytes
 from caesura.training.loop import State
 
 KEPT = 2
@@ -35,6 +35,7 @@ class Checkpoints:
     def begin(self, state: State) -> None:
         """Save the state before the first update: what cannot be written shall be known now."""
         make_folder(self.folder)
+        self._lock = lock(self.folder)  # two that write here would take each other's checkpoints
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state.members))
         free = shutil.disk_usage(self.folder).free
         if free < (KEPT + 1) * size:
@@ -55,17 +56,21 @@ class Checkpoints:
         content += hashlib.sha256(content).digest()
         write_bytes(self.folder / f"{state.step:012}.checkpoint", content)
         for old in self._files()[:-KEPT]:
-            old.unlink()
+            old.unlink(missing_ok=True)
 
     def load(self, like: State) -> State | None:
         """The newest state that is whole; `like` has the structure that is expected."""
         for path in reversed(self._files()):
-            content = path.read_bytes()
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
             content, digest = content[:-32], content[-32:]
-            if hashlib.sha256(content).digest() != digest:
-                self.warn(f"The checkpoint '{path}' is damaged; going on from the one before.")
-                continue
-            return self._state(path, content, like)
+            if hashlib.sha256(content).digest() == digest:
+                return self._state(path, content, like)
+            before = "the one before" if path != self._files()[0] else "the beginning"
+            self.warn(f"The checkpoint '{path}' is damaged; going on from {before}.")
         return None
 
     def exist(self) -> bool:

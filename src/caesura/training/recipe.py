@@ -3,6 +3,7 @@
 import math
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, fields
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ DEFAULT = "nade"
 DEFAULTS = {"series": "series"}  # of kinds for which it is another
 Numbers = tuple[float, ...]
 Span = int | tuple[int, int]
+MOST_COUNTED = 2**31 - 1  # what the integers of a device hold
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Recipe:
         least |= {"validate_every": 1, "valid_steps": 1}
         for field in fields(self):
             if field.type is int:
-                whole_number(field.name, getattr(self, field.name), least.get(field.name, 0))
+                number = getattr(self, field.name)
+                whole_number(field.name, number, least.get(field.name, 0), MOST_COUNTED)
         for rate in self.learning_rate:
             _number("learning_rate", rate, 0.0, math.inf)
         _number("clip", self.clip, 0.0, math.inf)
@@ -123,13 +126,15 @@ def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[st
     table = _read(name)
     known = {field.name: None for field in fields(Recipe)} | dict.fromkeys(options)
     own = table.pop(kind, {})
+    if not isinstance(own, dict):
+        raise CaesuraError(f"The recipe '{name}' gives '{kind}' a value, where it has a table.")
     given = {k: v for k, v in table.items() if not isinstance(v, dict)} | own | dict(overrides)
     for field in given:
         lookup(known, field, f"field of a recipe for {kind}")
     of_kind = {field: given.pop(field) for field in options if field in given}
-    for field in fields(Recipe):
-        if field.name not in given and field.default is MISSING:
-            raise CaesuraError(f"The recipe '{name}' says nothing of '{field.name}'.")
+    for one in fields(Recipe):
+        if one.name not in given and one.default is MISSING:
+            raise CaesuraError(f"The recipe '{name}' says nothing of '{one.name}'.")
     return Chosen(Path(name).stem, Recipe(**{k: _typed(k, v) for k, v in given.items()}), of_kind)
 
 
@@ -140,7 +145,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
         raise CaesuraError(f"A setting has the form name=value, not '{text}'.")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return name.strip(), value
 
 
@@ -156,7 +161,7 @@ def _read(name: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CaesuraError(f"Cannot read '{path}': {(error.strerror or '').lower()}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CaesuraError(f"The recipe '{path}' is not proper TOML: {error}.") from error
 
 
@@ -186,7 +191,11 @@ def _typed(name: str, value: Any) -> Any:
 
 
 def _number(name: str, value: Any, above: float, below: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < below:
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):  # a whole number may be larger than any other
+            number = float(value)
+    if not above < number < below:
         bounds = f"above {above:g}" if math.isinf(below) else f"between {above:g} and {below:g}"
         raise CaesuraError(f"The option '{name}' is a number {bounds}, not {value!r}.")
-    return float(value)
+    return number

@@ -1,0 +1,15 @@
+"""After a fault nothing is lost or half-written; `make faults` tries each many times."""
+
+import pytest
+
+from faults import FAULTS, UnavailableError, survives
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("trial", range(2))
+def test_nothing_is_lost(name, trial):
+    try:
+        assert survives(FAULTS[name], trial)
+    except UnavailableError as reason:
+        pytest.skip(str(reason))
