@@ -26,6 +26,7 @@ from caesura.nets.memory import DEPTH, Remembered
 COMPONENTS = 3  # of the mixture
 PREFIXES = 0.25  # the share of beginnings of the order among the sets that are shown in training
 NARROWEST = 1e-3  # scale: a number that never changes would have an infinite density
+SMALL = 0.1  # distance from the line, up to which its features grow in proportion
 WIDEST = 2.0  # log of a part's scale: fills that stray would have their neighbours stray farther
 
 ROUNDING = float(np.finfo(np.float32).eps)
@@ -276,8 +277,13 @@ def _interpolate(sides: list[Remembered]) -> Float[Array, " D"]:
 
 
 def _features(sides: list[Remembered], line: Float[Array, " D"]) -> Float[Array, "F D"]:
-    """What each component's own neighbours tell of it."""
+    """What each component's own neighbours tell of it.
+
+    All distances as logarithms, but for small ones: the log of the scale is linear in them, and one
+    that grew by itself would be astronomic beside a neighbour that is far out (a day of rain).
+    """
     there = jnp.concatenate([side.ages > 0 for side in sides])
     away = jnp.concatenate([jnp.log(jnp.maximum(side.ages, 1)) for side in sides])
     off = jnp.where(there, jnp.concatenate([side.values for side in sides]) - line, 0.0)
-    return jnp.concatenate([line[None], there, away, off, jnp.abs(off)])
+    apart = jnp.log1p(jnp.abs(off) / SMALL)
+    return jnp.concatenate([jnp.arcsinh(line)[None], there, away, jnp.arcsinh(off), apart])
