@@ -142,7 +142,7 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
         ("a\n1\ninf\n3\n", "'a' is infinite in row 1"),
         ("t,a\n2024-01-02,1\n2024-01-01,2\n", "row 1 (2024-01-01 00:00:00) goes back"),
         ("t,a\n2024-01-01,1\n2024-01-01,2\n", "has the time of the row before"),
-        ("a\n0\n1\n\n0\n", "holds 0 and 1 alone"),
+        ("a\n0\n1\n\n0\n", "'a' has 3 observed levels, too few to learn from"),
         ("a\n1.5\n", "has 1 observed numbers, too few to learn from: at least 100"),
     ],
 )

@@ -23,6 +23,9 @@ def find_bin(values: Shaped[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
     return np.searchsorted(EDGES, values, side="right")
 
 
+OFF, ON = find_bin(np.array([0.0, 1.0])).tolist()  # where a switch lies
+
+
 def share_below(
     log_probs: Float[np.ndarray, "*shape BINS"], values: Float[np.ndarray, "*shape"]
 ) -> Float[np.ndarray, "*shape"]:

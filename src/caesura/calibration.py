@@ -250,7 +250,7 @@ def _error(
     stated: Float[np.ndarray, "*g bins"],
     true: Int[np.ndarray, "*g bins"],
 ) -> Any:
-    return np.abs(stated - true).sum(axis=-1) / statements.sum(axis=-1)
+    return np.abs(stated - true).sum(axis=-1) / np.maximum(statements.sum(axis=-1), 1)
 
 
 def _rate(part: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, " n"]:

@@ -133,11 +133,11 @@ def score_positions(
 ) -> PositionScores:
     """What is known by position in the gap, of the same gaps as `score_gaps`."""
     gap = choice.get("gap", GAP)
+    tallied = net.frame.fillable & ~net.frame.categorical  # a level has no median
 
     def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
         values, steps = strategy.marginals(key, net, windows)
-        fillable = net.frame.fillable
-        some = (values.log_prob[:, :, fillable], windows.values[:, :, fillable])
+        some = (values.log_prob[:, :, tallied], windows.values[:, :, tallied])
         return tuple(a[:, :gap] for a in (steps.log_prob, *some))
 
     answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)

@@ -61,7 +61,7 @@ def train(
     items = _items(kind_type, data)
     held_out = None if valid is None else _items(kind_type, valid)
     learnt = kind_type.learn(items, **chosen[0].kind_fields)
-    frame = make_frame(learnt.frame, learnt.size, learnt.informing)
+    frame = make_frame(learnt.frame, learnt.size, learnt.informing, learnt.categories)
     pieces = _read(learnt, frame, items, "training data")
     first = chosen[0].recipe
     split = (
@@ -199,6 +199,7 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
         missing_input=recipe.missing_input,
         head_hidden=recipe.head_hidden,
         informing=kind.informing,
+        categories=kind.categories,
     )
 
 

@@ -1,14 +1,15 @@
-"""Gaps in tables of numbers, filled by an estimator that scikit-learn understands."""
+"""Gaps in tables, filled by an estimator that scikit-learn understands."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from caesura.errors import CaesuraError
 from caesura.filler import Filler
-from caesura.imputation import MEDIAN, fill_quantiles, fill_samples
+from caesura.imputation import MEDIAN, fill_quantiles, fill_samples, level_shares
+from caesura.kinds import Series
 from caesura.kinds.table import is_frame
 from caesura.learn import train
 from caesura.training.loop import Progress
@@ -35,13 +36,15 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     be learnt, a `CaesuraError` says so; one in which nothing is known is left as it is, with a
     warning.
 
-    Only real numbers are filled. Columns of words, of categories or of True and False come back as
-    they are, and one of 0 and 1 alone is refused, because the model has densities and those need
-    probabilities; a complete one of 0 and 1 may inform as a covariate.
+    Columns of True and False, of 0 and 1 alone, of categories, and of words that are at most 20
+    different ones are learnt as categories, with probabilities instead of densities: they inform
+    the numbers, and are filled with one of their levels. Words of more kinds come back as they are.
+    Columns keep their types; one of True, False and None stays one of objects.
 
     Parameters
     ----------
-    columns : names or numbers of the columns to fill; by default all that hold numbers.
+    columns : names or numbers of the columns to fill; by default all that hold numbers or levels.
+    categorical : names or numbers of columns that are categories whatever they hold: codes, say.
     covariates : names or numbers of columns that inform and are never filled; they are complete.
     bounds : (least, most) for all columns, or a dict of such pairs by name; None for no bound.
     calendar : "auto", or some of "hour", "weekday" and "yearday", for rows that have times.
@@ -66,6 +69,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self,
         *,
         columns: Any = None,
+        categorical: Any = None,
         covariates: Any = None,
         bounds: Any = None,
         calendar: Any = "auto",
@@ -81,6 +85,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         verbose: Any = False,
     ):
         self.columns = columns
+        self.categorical = categorical
         self.covariates = covariates
         self.bounds = bounds
         self.calendar = calendar
@@ -106,6 +111,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 recipe=self.recipe,
                 seed=self.seed_,
                 columns=self.columns,
+                categorical=self.categorical,
                 covariates=self.covariates,
                 bounds=self.bounds,
                 calendar=self.calendar,
@@ -119,11 +125,17 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """X with the medians of the draws in its gaps; of all numbers, they err least."""
+        """X with the medians of the draws in its gaps; of all numbers, they err least.
+
+        A category gets the level that was drawn most often.
+        """
         return self.quantile(X, MEDIAN)
 
     def quantile(self, X: Any, q: float | Sequence[float]) -> Any:
-        """X with quantiles of level q in its gaps; a list of them, for a list of levels."""
+        """X with quantiles of level q in its gaps; a list of them, for a list of levels.
+
+        Categories have none: they are filled as `transform` does.
+        """
         levels = np.atleast_1d(q).tolist()
         filled = self._fill(X, fill_quantiles, levels, self.samples)
         return filled if np.ndim(q) else filled[0]
@@ -132,9 +144,20 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """X filled n times, each time by another draw: what could have been, as a whole."""
         return self._fill(X, fill_samples, n)
 
+    def probabilities(self, X: Any) -> Any:
+        """How sure the fills of categories are: by the name of each, the share of every level.
+
+        They are shares of the draws, [steps, levels], in a DataFrame for a DataFrame; what is
+        observed has the share 1. For several series, a list of such dicts.
+        """
+        check_is_fitted(self)
+        how = {"strategy": self.strategy, "seed": self.seed_}
+        found = level_shares(self.filler_, self._tables(X, reset=False), self.samples, **how)
+        return found if _is_several(X) else found[0]
+
     def log_prob(self, X: Any, missing: Any) -> float:
         """Nats of the density, in the units of X, of what it has at the missing places, given the
-        rest.
+        rest; of levels, of their probability.
 
         `missing` is True at them and has the form of X. A series is scored in one piece, not
         cut as for draws: memory grows with its length.
@@ -152,14 +175,15 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _log_prob(self, table: Any, missing: Any) -> float:
-        mask, kind = np.asarray(missing), self.filler_.kind
+        mask, kind = np.asarray(missing), cast(Series, self.filler_.kind)
         if mask.dtype != bool or mask.shape != np.shape(table):
             raise CaesuraError(
                 f"`missing` holds True and False in the shape {list(np.shape(table))} of the table."
             )
         without = table.mask(mask) if is_frame(table) else np.where(mask, np.nan, table)
         places = kind.read(without).missing & ~kind.read(table).missing
-        if places.sum() != mask.sum():
+        columns = [inside.start for inside in kind.places_in_frame[: kind.filled]]
+        if places[:, columns].sum() != mask.sum():
             raise CaesuraError("`missing` names places that hold nothing, or that are not filled.")
         return self.filler_.log_prob(table, missing=places, strategy=self.strategy, seed=self.seed_)
 

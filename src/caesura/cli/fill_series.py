@@ -60,7 +60,15 @@ def series(
         typer.Option(
             metavar="COLUMN[,COLUMN]",
             help="The columns to fill.",
-            show_default="all columns of numbers",
+            show_default="all columns of numbers and of few levels",
+        ),
+    ] = None,
+    categorical: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN[,COLUMN]",
+            help="Columns that are categories, whatever they hold: codes, say.",
+            show_default="truth values, 0 and 1, at most 20 different words",
         ),
     ] = None,
     covariates: Annotated[
@@ -93,7 +101,8 @@ def series(
         str | None,
         typer.Option(
             metavar="Q[,Q]",
-            help="Quantiles to write beside the medians, such as 0.05,0.95, as columns NAME_q0.05.",
+            help="Quantiles to write beside the medians, such as 0.05,0.95, as columns NAME_q0.05; "
+            "of categories, the shares of their levels are written, as NAME=LEVEL.",
         ),
     ] = None,
     samples: Annotated[
@@ -111,8 +120,8 @@ def series(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write a picture of each column that has gaps there: observed points, medians and "
-            "the interval of 90 %.",
+            help="Write a picture of each column of numbers that has gaps there: observed points, "
+            "medians and the interval of 90 %.",
         ),
     ] = None,
     recipe: Annotated[
@@ -131,11 +140,12 @@ def series(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Fill the gaps of a table of numbers.
+    """Fill the gaps of a table.
 
     Without a model, one is trained on the table itself, which takes a minute or so. The gaps get
-    the medians of the draws; every other cell of a CSV file is written as it was read, and columns
-    that are not of numbers come through untouched. The path of what was written goes to stdout.
+    the medians of the draws, or the level that was drawn most often; every other cell of a CSV file
+    is written as it was read, and columns of many different words come through untouched. The path
+    of what was written goes to stdout.
     """
     outputs = [output] if samples_to is None else [output, samples_to]
     for file in outputs:
@@ -144,6 +154,7 @@ def series(
     levels = _levels(quantiles)
     asked = {
         "columns": _names(columns),
+        "categorical": _names(categorical),
         "covariates": _names(covariates),
         "bounds": _bounds(bounds or []),
         "freq": freq,
@@ -213,7 +224,7 @@ def _fill(
 ) -> list[Path]:
     """The files that were written."""
     from caesura.cli.table_files import write_samples, write_table
-    from caesura.imputation import fill_quantiles, fill_samples
+    from caesura.imputation import fill_quantiles, fill_samples, level_shares
 
     asked = [MEDIAN, *levels, *(INTERVAL if pictures is not None else ())]
     answers = fill_quantiles(filler, [given], asked, samples, **how)
@@ -221,9 +232,12 @@ def _fill(
     kind: Any = filler.kind
     beside = {
         f"{name}_q{level:g}": other[name]
-        for name in kind.names[: kind.filled]
+        for name in kind.names[: kind.numbers]
         for level, other in zip(levels, others, strict=False)
     }
+    if levels and kind.categories:
+        (shares,) = level_shares(filler, [given], samples, **how)
+        beside |= {f"{n}={level}": share[level] for n, share in shares.items() for level in share}
     write_table(output, table, given, median.assign(**beside))
     files = [output]
     if samples_to is not None:
@@ -245,7 +259,7 @@ def _draw(kind: Any, given: Any, folder: Path, median: Any, low: Any, high: Any)
     index = times_of(median, kind.time)
     x = np.arange(len(median)) if index is None else index.tz_localize(None).to_numpy()
     files = []
-    for name in kind.names[: kind.filled]:
+    for name in kind.names[: kind.numbers]:
         known = given[name] if len(given) == len(median) else _aligned(kind, given, name, index)
         missing = known.isna().to_numpy()
         if not missing.any():

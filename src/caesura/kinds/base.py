@@ -50,6 +50,11 @@ class Kind(ABC):
         """How many components of a frame, the last ones, only inform and are never filled."""
         return 0
 
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """How many levels each category has, whose switches stand before those that inform."""
+        return ()
+
     @abstractmethod
     def read(self, data: Any) -> Sequence:
         """Data to be filled as numbers; what it marks as missing stands as zero.

@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Mapping
 from collections.abc import Sequence as List
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
 from caesura.errors import CaesuraError, CaesuraWarning, lookup, one_line
 from caesura.kinds import table as tables
+from caesura.kinds.levels import FEW, MOST, Level, find_levels
 
 
 def chosen_names(asked: Any, known: list[str], what: str) -> list[str]:
@@ -30,12 +31,28 @@ def chosen_names(asked: Any, known: list[str], what: str) -> list[str]:
     return names
 
 
+class Filling(NamedTuple):
+    """The columns to fill: names, and the levels of those that are categories."""
+
+    numbers: list[str]
+    levels: dict[str, tuple[Level, ...]]
+
+
 def columns_to_fill(
-    loaded: List[Any], known: list[str], asked: Any, others: list[str]
-) -> list[str]:
-    """The columns to fill: those that are asked for, or all of numbers with something observed."""
+    loaded: List[Any],
+    known: list[str],
+    asked: Any,
+    categorical: list[str],
+    others: list[str],
+    least: int,
+) -> Filling:
+    """Those that are asked for, or all of numbers and of few levels with something observed.
+
+    A column of words or categories that nobody asked for is left as it is, if it has but one level,
+    more than a few, or fewer than `least` known cells.
+    """
     chosen = known if asked is None else chosen_names(asked, known, "columns")
-    found = []
+    found = Filling([], {})
     places = {name: place for place, name in enumerate(known)}
     for name in chosen:
         if name in others:
@@ -44,15 +61,20 @@ def columns_to_fill(
             continue
         parts = [tables.column(one, places[name]) for one in loaded]
         numbers = [tables.numbers(part) for part in parts]
+        if name in categorical or (asked is not None and any(part is None for part in numbers)):
+            found.levels[name] = levels_of(parts, name)
+            continue
         if any(part is None for part in numbers):
-            if asked is not None:
-                raise CaesuraError(f"The column '{name}' cannot be filled: it is not of numbers.")
-            for part in parts:
-                if (word := tables.mixes(part)) is not None:
-                    _warn(
-                        f"The column '{name}' mixes numbers with words such as '{word}': "
-                        "it is left as it is."
-                    )
+            words = [word for part in parts if (word := tables.mixes(part)) is not None]
+            if words:
+                _warn(
+                    f"The column '{name}' mixes numbers with words such as '{words[0]}': "
+                    "it is left as it is."
+                )
+                continue
+            levels = find_levels(parts)
+            if 2 <= len(levels) <= FEW and observed_cells(parts) >= least:
+                found.levels[name] = levels
             continue
         observed = np.concatenate([part for part in numbers if part is not None])
         observed = observed[~np.isnan(observed)]
@@ -60,22 +82,33 @@ def columns_to_fill(
             _warn(f"The column '{name}' holds no number at all: it is left as it is.")
             continue
         if set(np.unique(observed)) == {0.0, 1.0}:
-            raise CaesuraError(
-                f"The column '{name}' holds 0 and 1 alone, which a model of real numbers cannot "
-                "fill: name it among the covariates if it is complete, or leave it out."
-            )
-        found.append(name)
-    if not found:
-        raise CaesuraError("The table has no column of numbers to fill.")
+            found.levels[name] = (0, 1)
+        else:
+            found.numbers.append(name)
+    if not found.numbers and not found.levels:
+        raise CaesuraError("The table has no column of numbers to fill, and none of few levels.")
     return found
+
+
+def levels_of(parts: List[Any], name: str) -> tuple[Level, ...]:
+    """The levels of a column that is a category, or one sentence that says why it is none."""
+    levels = find_levels(parts)
+    if not 2 <= len(levels) <= MOST:
+        raise CaesuraError(
+            f"The column '{name}' is not of numbers, nor a category of 2 to {MOST} levels."
+        )
+    return levels
+
+
+def observed_cells(parts: List[Any]) -> int:
+    """How many cells hold something."""
+    return sum(int(np.sum(~tables.missing(part))) for part in parts)
 
 
 def finite_numbers(table: Any, place: int, name: str) -> Float64[np.ndarray, " T"]:
     """Numbers, of which none is infinite."""
     column = tables.column(table, place)
     numbers = tables.numbers(column)
-    if numbers is None and column.dtype.kind == "b":  # a covariate
-        numbers = tables.as_numbers(column)
     if numbers is None:
         raise CaesuraError(f"The column '{name}' is not of numbers.")
     if (infinite := np.isinf(numbers)).any():

@@ -14,13 +14,21 @@ def fill_cells(source: Path | StringIO, given: Any, filled: Any) -> Any:
     text = read_csv(source, dtype=str, na_filter=False)
     for name in filled.columns:
         if name not in given.columns:
-            text[name] = _words(filled[name])
+            text[name] = _words(filled[name], {})
             continue
         new = (given[name].isna() & filled[name].notna()).to_numpy()
         if new.any():
-            text.loc[new, name] = _words(filled.loc[new, name])
+            # True may stand there as TRUE.
+            as_written = dict(zip(given[name].tolist(), text[name], strict=True))
+            text.loc[new, name] = _words(filled.loc[new, name], as_written)
     return text
 
 
-def _words(column: Any) -> Any:
-    return [f"{number:.{DIGITS}g}" if number == number else "" for number in column]
+def _words(column: Any, as_written: dict[Any, str]) -> list[str]:
+    return [_word(value, as_written) for value in column]
+
+
+def _word(value: Any, as_written: dict[Any, str]) -> str:
+    if isinstance(value, bool | str):
+        return as_written.get(value, str(value))
+    return f"{value:.{DIGITS}g}" if value == value else ""

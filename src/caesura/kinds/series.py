@@ -1,13 +1,14 @@
-"""Series: a table of real numbers, one row a step, from DataFrames, arrays or files."""
+"""Series: a table of numbers and levels, one row a step, from DataFrames, arrays or files."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence as List
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float64, Shaped
+from jaxtyping import Bool, Float32, Float64, Int, Shaped
 
 from caesura.bins import CENTRES
 from caesura.errors import CaesuraError, lookup, whole_number
@@ -19,9 +20,19 @@ from caesura.kinds.columns import (
     chosen_names,
     columns_to_fill,
     finite_numbers,
+    levels_of,
     limits_of,
+    observed_cells,
     observed_numbers,
     standard_of,
+)
+from caesura.kinds.levels import (
+    MOST,
+    Level,
+    level_numbers,
+    shares_of,
+    switches_of,
+    with_levels,
 )
 from caesura.kinds.times import (
     PERIODS,
@@ -44,11 +55,12 @@ EXACT = 2**53  # beyond it, floating-point numbers are not all whole numbers
 class Series(Kind):
     """The columns of a table, standardised; NaN, None or NA is missing.
 
-    A frame holds first the columns that are filled, then those that only inform: covariates and
-    the calendar, which are observed and no one's to guess. Other columns come through untouched:
-    those that are not of numbers, and those in which training saw nothing. Rows that are absent
-    between the times of others are steps of which nothing is observed; a covariate is NaN there,
-    which is the `UNKNOWN` of real numbers.
+    A frame holds first the columns that are filled, numbers before categories, then those that only
+    inform: covariates and the calendar, which are observed and no one's to guess. A category of K
+    levels is K − 1 switches of 0 and 1, one for each level but the first. Other columns come
+    through untouched: words of many kinds, dates, and those in which training saw nothing. Rows
+    that are absent between the times of others are steps of which nothing is observed; a covariate
+    is NaN there, which is the `UNKNOWN` of real numbers.
 
     What is drawn outside a column's bounds is moved to them. That is a monotone map onto where the
     truth must lie: quantiles stay quantiles, no interval loses a truth that it held, and where
@@ -59,7 +71,7 @@ class Series(Kind):
     head: ClassVar[str] = "mixture"
     options: ClassVar[tuple[str, ...]] = (
         *("columns", "covariates", "bounds", "calendar", "freq", "time", "add_rows"),
-        *("least_observed",),
+        *("least_observed", "categorical"),
     )
 
     names: tuple[str, ...]  # of the columns in a frame
@@ -68,6 +80,7 @@ class Series(Kind):
     filled: int  # so many of them, from the first, can be filled
     locations: tuple[float, ...]
     scales: tuple[float, ...]  # zero for a column that never varied: it is filled as it was
+    levels: tuple[tuple[Level, ...], ...]  # of categories; none for numbers
     lowest: tuple[float | None, ...]
     highest: tuple[float | None, ...]
     calendar: tuple[str, ...] = ()
@@ -76,13 +89,15 @@ class Series(Kind):
     add_rows: bool = False  # whether absent rows are written, too
 
     def __post_init__(self) -> None:
-        each = (self.places, self.locations, self.scales)
+        each = (self.places, self.locations, self.scales, self.levels)
         limits = zip(self.lowest, self.highest, strict=False)
         for name in self.calendar:
             lookup(PERIODS, name, "part of the calendar")
         if (
             any(len(values) != len(self.names) for values in each)
-            or not len(self.lowest) == len(self.highest) == self.filled
+            or not len(self.lowest) == len(self.highest) == self.numbers
+            or any(self.levels[: self.numbers])
+            or not all(len(one) == len(set(one)) in (0, *range(2, MOST + 1)) for one in self.levels)
             or not 1 <= self.filled <= len(self.names) == len(set(self.names))
             or not all(0 <= place < self.width for place in self.places)
             or not all(np.isfinite(self.locations))
@@ -118,6 +133,7 @@ class Series(Kind):
         time: str | None = None,
         add_rows: bool = False,
         least_observed: int = LEAST_OBSERVED,
+        categorical: Any = None,
         **others: Any,
     ) -> "Series":
         """A kind with the columns' locations and scales, from observed values alone.
@@ -128,7 +144,7 @@ class Series(Kind):
         and "yearday"; `freq` is one of pandas', and found out where it is not given. `time` is the
         column that holds the times, by default the first if it does and the index does not. A
         column of which fewer than `least_observed` numbers are known is refused: nobody could learn
-        it.
+        it. Those that `categorical` names are read as categories, whatever they hold.
         """
         for name in others:
             lookup(dict.fromkeys(cls.options), name, "field of a series")
@@ -139,33 +155,47 @@ class Series(Kind):
                 raise CaesuraError(f"Table {number} has not the columns of the first.")
         if time is None:
             time = find_time_column(loaded[0]) if tables.is_frame(loaded[0]) else ""
+        least = whole_number("least_observed", least_observed, 1)
         informing = chosen_names(covariates, known, "covariates")
-        filling = columns_to_fill(loaded, known, columns, [*informing, time])
+        named = chosen_names(categorical, known, "categorical columns")
+        filling = columns_to_fill(loaded, known, columns, named, [*informing, time], least)
         indices = [times_of(one, time) for one in loaded if tables.is_frame(one)]
         index = max((i for i in indices if i is not None), key=len, default=None)
-        names = filling + informing
+        names = [*filling.numbers, *filling.levels, *informing]
+        for name in named:
+            if name not in names:
+                raise CaesuraError(
+                    f"The categorical column '{name}' is neither filled nor informs."
+                )
         place_of = {name: place for place, name in enumerate(known)}
         places = [place_of[name] for name in names]
-        observed = [
-            np.concatenate([observed_numbers(one, place, name) for one in loaded])
-            for name, place in zip(names, places, strict=True)
-        ]
-        least = whole_number("least_observed", least_observed, 1)
-        for name, numbers in zip(names, observed, strict=True):
-            if len(numbers) < least:
+        levels = dict(filling.levels)
+        standards = {}
+        for name, place in zip(names, places, strict=True):
+            parts = [tables.column(one, place) for one in loaded]
+            if name in informing and (
+                name in named or any(tables.numbers(p) is None for p in parts)
+            ):
+                levels[name] = levels_of(parts, name)
+            if (count := observed_cells(parts)) < least:
+                what = "levels" if name in levels else "numbers"
                 raise CaesuraError(
-                    f"The column '{name}' has {len(numbers)} observed numbers, too few to learn "
+                    f"The column '{name}' has {count} observed {what}, too few to learn "
                     f"from: at least {least} are needed, unless `least_observed` is less."
                 )
-        standards = [standard_of(*one) for one in zip(names, observed, strict=True)]
-        limits = limits_of(bounds, filling)
+            standards[name] = (0.0, 1.0)
+            if name not in levels:
+                observed = [observed_numbers(one, place, name) for one in loaded]
+                standards[name] = standard_of(name, np.concatenate(observed))
+        limits = limits_of(bounds, filling.numbers)
         return cls(
             names=tuple(names),
             places=tuple(places),
             width=len(known),
-            filled=len(filling),
-            locations=tuple(location for location, _ in standards),
-            scales=tuple(scale for _, scale in standards),
+            filled=len(filling.numbers) + len(filling.levels),
+            locations=tuple(location for location, _ in standards.values()),
+            scales=tuple(scale for _, scale in standards.values()),
+            levels=tuple(levels.get(name, ()) for name in names),
             lowest=tuple(low for low, _ in limits),
             highest=tuple(high for _, high in limits),
             calendar=choose_calendar(index, calendar),
@@ -177,16 +207,31 @@ class Series(Kind):
     @property
     def size(self) -> int:
         """Components of a frame: columns that are filled, covariates, and the calendar."""
-        return len(self.names) + 2 * len(self.calendar)
+        return sum(self._widths) + 2 * len(self.calendar)
 
     @property
     def informing(self) -> int:
         """The covariates and the calendar."""
-        return self.size - self.filled
+        return self.size - sum(self._widths[: self.filled])
+
+    @property
+    def numbers(self) -> int:
+        """How many of the columns that are filled, from the first, are no categories."""
+        return self.filled - sum(map(bool, self.levels[: self.filled]))
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        return tuple(map(len, self.levels[self.numbers : self.filled]))
+
+    @property
+    def places_in_frame(self) -> list[slice]:
+        """The components of each column."""
+        ends = np.cumsum([0, *self._widths]).tolist()
+        return [slice(*pair) for pair in pairwise(ends)]
 
     def read(self, data: Any) -> Sequence:
         values = self._values(data)
-        missing = np.isnan(values) & (np.arange(self.size) < self.filled)
+        missing = np.isnan(values) & (np.arange(self.size) < self.size - self.informing)
         return Sequence(np.where(missing, np.float32(0), values), missing)
 
     def read_complete(self, data: Any) -> Sequence:
@@ -197,7 +242,7 @@ class Series(Kind):
     def write(
         self, data: Any, missing: Bool[np.ndarray, "T D"], values: Shaped[np.ndarray, "T D"]
     ) -> Any:
-        """The table with the missing numbers, and only those, replaced; its index as it was.
+        """The table with what is missing, and only that, replaced; its index as it was.
 
         Columns keep their types but for whole numbers with gaps, which become real ones.
         """
@@ -208,30 +253,62 @@ class Series(Kind):
                 f"`missing` has the shape {list(missing.shape)}, "
                 f"but the series has {[grid.steps, self.size]}."
             )
-        drawn = self.to_units(values)
+        in_units = self.to_units(values)
         if self.add_rows and tables.is_frame(table) and grid.index is not None:
             table = _with_rows(table, grid, self.time)
             grid = grid._replace(rows=np.arange(grid.steps))
         filled = table.copy()
         places = self._places(table)
         for number, place in enumerate(places[: self.filled]):
-            where = missing[grid.rows, number]
-            if where.any():
-                new = drawn[grid.rows, number][where]
+            inside = self.places_in_frame[number]
+            where = missing[grid.rows, inside.start]
+            if not where.any():
+                continue
+            if levels := self.levels[number]:
+                shares = shares_of(values[grid.rows, inside][where].astype(np.float64))
+                filled = _relevelled(filled, place, where, shares.argmax(axis=1), levels)
+            else:
+                new = in_units[grid.rows, number][where]
                 filled = _replaced(filled, place, where, new, self.names[number])
         return filled
 
     def to_units(self, values: Shaped[np.ndarray, "*n T D"]) -> Float64[np.ndarray, "*n T columns"]:
-        """The columns that are filled, in the user's own units and within their bounds."""
-        location, scale = (np.array(a[: self.filled]) for a in (self.locations, self.scales))
-        numbers = location + scale * values[..., : self.filled]
+        """The numbers that are filled, in the user's own units and within their bounds."""
+        location, scale = (np.array(a[: self.numbers]) for a in (self.locations, self.scales))
+        numbers = location + scale * values[..., : self.numbers]
         low = np.array([-np.inf if b is None else b for b in self.lowest])
         high = np.array([np.inf if b is None else b for b in self.highest])
         return np.clip(numbers, low, high)
 
+    def likeliest(self, means: Float32[np.ndarray, "T D"]) -> Float32[np.ndarray, "T D"]:
+        """Means of draws with the level that was drawn most often for each category."""
+        likeliest = means.copy()
+        for inside in self.places_in_frame[self.numbers : self.filled]:
+            shares = shares_of(means[:, inside].astype(np.float64))
+            chosen = shares.argmax(axis=1).astype(np.float64)
+            likeliest[:, inside] = switches_of(chosen, shares.shape[1])
+        return likeliest
+
+    def shares(self, data: Any, means: Float32[np.ndarray, "T D"]) -> dict[str, Any]:
+        """How often each level of each category was drawn for the rows of the user's table, whose
+        form the answers have."""
+        table = tables.load_table(data)
+        grid, index = self._grid(table), getattr(table, "index", None)
+        rows = grid.rows
+        if self.add_rows and grid.index is not None:
+            rows, index = np.arange(grid.steps), grid.index
+        found: dict[str, Any] = {}
+        for number in range(self.numbers, self.filled):
+            inside = means[rows, self.places_in_frame[number]]
+            share = shares_of(inside.astype(np.float64))
+            if tables.is_frame(table):
+                share = type(table)(share, index=index, columns=list(self.levels[number]))
+            found[self.names[number]] = share
+        return found
+
     def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
-        scales = np.array([scale or 1.0 for scale in self.scales[: self.filled]])
-        return float(np.sum(np.log(scales) * missing[:, : self.filled].sum(axis=0)))
+        scales = np.array([scale or 1.0 for scale in self.scales[: self.numbers]])
+        return float(np.sum(np.log(scales) * missing[:, : self.numbers].sum(axis=0)))
 
     def symbols(self) -> list[Any]:
         """Standardised numbers: one in each of the bins in which their distribution is told."""
@@ -270,16 +347,26 @@ class Series(Kind):
         grid = self._grid(table)
         values = np.full((grid.steps, self.size), np.nan, np.float32)
         for number, (place, name) in enumerate(zip(self._places(table), self.names, strict=True)):
-            column = finite_numbers(table, place, name)
-            if number >= self.filled:
-                check_covariate(column, name)
+            levels, inside = self.levels[number], self.places_in_frame[number]
+            if levels:
+                column = level_numbers(tables.column(table, place), levels, name)
+                values[grid.rows, inside] = switches_of(column, len(levels))
             else:
+                column = finite_numbers(table, place, name)
+                scale = self.scales[number] or 1.0
+                values[grid.rows, inside.start] = (column - self.locations[number]) / scale
+            if number < self.numbers:
                 check_bounds(column, name, self.lowest[number], self.highest[number])
-            scale = self.scales[number] or 1.0
-            values[grid.rows, number] = (column - self.locations[number]) / scale
+            elif number >= self.filled:
+                check_covariate(column, name)
         if self.calendar:
-            values[:, len(self.names) :] = calendar_features(grid.moments(), self.calendar)
+            values[:, sum(self._widths) :] = calendar_features(grid.moments(), self.calendar)
         return values
+
+    @property
+    def _widths(self) -> list[int]:
+        """How many components each column has."""
+        return [len(levels) - 1 if levels else 1 for levels in self.levels]
 
 
 def _frequency(index: Any, asked: Any) -> str:
@@ -310,6 +397,21 @@ def _replaced(
     column = column.copy()
     column.iloc[np.flatnonzero(where)] = new.astype(tables.float_type(column))
     table.isetitem(place, column)
+    return table
+
+
+def _relevelled(
+    table: Any,
+    place: int,
+    where: Bool[np.ndarray, " T"],
+    numbers: Int[np.ndarray, " n"],
+    levels: tuple[Level, ...],
+) -> Any:
+    """The table with other levels in some rows of one column."""
+    if not tables.is_frame(table):
+        table[where, place] = np.array(levels)[numbers]
+        return table
+    table.isetitem(place, with_levels(tables.column(table, place), where, numbers, levels))
     return table
 
 

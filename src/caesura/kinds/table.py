@@ -63,10 +63,10 @@ def column(table: Any, place: int) -> Any:
 def numbers(column: Any) -> Float64[np.ndarray, " T"] | None:
     """The column as real numbers, NaN where something is missing; None if it holds anything else.
 
-    So do words, dates and categories; truth values, too, are numbers only to who asks for them.
+    So do words, dates, categories and truth values.
     """
     if column.dtype == object:
-        known = np.asarray(~_missing(column))
+        known = np.asarray(~missing(column))
         if not all(isinstance(v, Real) and not isinstance(v, bool) for v in column[known]):
             return None
     elif column.dtype.kind not in "iuf":
@@ -78,10 +78,17 @@ def numbers(column: Any) -> Float64[np.ndarray, " T"] | None:
 
 
 def as_numbers(column: Any) -> Float64[np.ndarray, " T"]:
-    """The column as numbers, truth values among them as 0 and 1; what is none raises."""
+    """The column as numbers; what is none raises."""
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def missing(column: Any) -> Any:
+    """Where the column holds nothing."""
+    if isinstance(column, np.ndarray):
+        return np.array([value is None or value != value for value in column], bool)
+    return column.isna().to_numpy()
 
 
 def float_type(column: Any) -> Any:
@@ -93,7 +100,7 @@ def mixes(column: Any) -> str | None:
     """A word of a column that else holds numbers, if it is such a one."""
     if isinstance(column, np.ndarray) or column.dtype.kind not in "OUT":
         return None
-    words = column[~_missing(column)]
+    words = column[~missing(column)]
     parsed = [_is_number(word) for word in words]
     return str(words.iloc[parsed.index(False)]) if any(parsed) and not all(parsed) else None
 
@@ -173,12 +180,6 @@ def _check_parquet(path: Path) -> None:
     told = read_metadata(path)
     if told.num_rows * told.num_columns > MOST_CELLS:
         raise CaesuraError(f"It has {told.num_rows} rows, too many to be read at once.")
-
-
-def _missing(column: Any) -> Any:
-    if isinstance(column, np.ndarray):
-        return np.array([value is None or value != value for value in column], bool)
-    return column.isna().to_numpy()
 
 
 def _is_number(word: Any) -> bool:

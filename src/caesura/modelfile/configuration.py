@@ -43,6 +43,8 @@ class Configuration:
                     f"The {name} net is for {net.informing} covariates, "
                     f"but the kind has {self.kind.informing}."
                 )
+            if net.categories != self.kind.categories:
+                raise CaesuraError(f"The {name} net is for other categories than the kind's.")
 
 
 def encode(configuration: Configuration) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def encode(configuration: Configuration) -> dict[str, Any]:
         "format": FORMAT,
         "caesura": __version__,
         "kind": {"name": names[0], "fields": plain(asdict(kind), "kind")},
-        "nets": {name: asdict(net) for name, net in configuration.nets.items()},
+        "nets": {name: plain(asdict(net), "net") for name, net in configuration.nets.items()},
         "strategy": configuration.strategy,
         "training": plain(configuration.training, "training record"),
     }
@@ -119,16 +121,18 @@ def _rebuild(cls: type[T], values: Any, what: str) -> T:
             if field.default is MISSING:
                 raise CaesuraError(f"The {what} lacks its field '{name}'.")
             continue
-        value = values[name]
-        if several := get_origin(hints[name]) is tuple:
-            if not isinstance(value, list):
-                raise CaesuraError(f"The field '{name}' of the {what} is not a list.")
-            values = values | {name: tuple(value)}
-        kind = get_args(hints[name])[0] if several else hints[name]
-        for one in value if several else [value]:
-            if type(one) not in (get_args(kind) or (kind,)):
-                found = type(one).__name__
-                raise CaesuraError(f"The field '{name}' of the {what} cannot be of type {found}.")
-            if isinstance(one, int) and abs(one) > MOST_NUMBER:
-                raise CaesuraError(f"The field '{name}' of the {what} is out of range.")
+        values = values | {name: _typed(values[name], hints[name], f"field '{name}' of the {what}")}
     return cls(**values)
+
+
+def _typed(value: Any, hint: Any, what: str) -> Any:
+    """The value as its type wants it: a list becomes a tuple."""
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise CaesuraError(f"The {what} is not a list.")
+        return tuple(_typed(one, get_args(hint)[0], what) for one in value)
+    if type(value) not in (get_args(hint) or (hint,)):
+        raise CaesuraError(f"The {what} cannot be of type {type(value).__name__}.")
+    if isinstance(value, int) and abs(value) > MOST_NUMBER:
+        raise CaesuraError(f"The {what} is out of range.")
+    return value

@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.cells import CELLS
-from caesura.nets.frames import FRAMES, make_frame
+from caesura.nets.frames import FRAMES, Continuous, make_frame
 from caesura.nets.head import Head
 from caesura.nets.heads import HEADS, Constant
 from caesura.nets.histogram import Histogram
@@ -42,6 +42,7 @@ class Architecture:
     missing_input: str
     head_hidden: int = 0  # of the hidden layer beside the head's linear map; 0 for none
     informing: int = 0  # so many numbers of a frame, the last ones, are never filled
+    categories: tuple[int, ...] = ()  # how many levels each has; their switches stand before those
 
     def __post_init__(self) -> None:
         lookup(DIRECTIONS, self.direction, "direction")
@@ -51,6 +52,13 @@ class Architecture:
         whole_number("size", self.size, 1, MOST_SYMBOLS)
         most = self.size - 1 if self.frame == "continuous" else 0
         whole_number("informing", self.informing, 0, most)
+        for levels in self.categories:
+            whole_number("categories", levels, 2, self.size + 1)
+        switches = sum(levels - 1 for levels in self.categories)
+        if self.categories and (
+            self.frame != "continuous" or switches + self.informing > self.size
+        ):
+            raise CaesuraError(f"The categories of the net do not fit into its {self.frame} frame.")
         recurrent = self.direction != "none"
         if recurrent:
             lookup(CELLS, self.cell, "cell")
@@ -66,7 +74,7 @@ class Architecture:
 
     def build(self, key: PRNGKeyArray) -> Net:
         """A new net."""
-        frame = make_frame(self.frame, self.size, self.informing)
+        frame = make_frame(self.frame, self.size, self.informing, self.categories)
         if self.direction == "none":
             return constant(frame, jnp.zeros((frame.components, frame.cardinality)))
         shape: dict[str, Any] = {
@@ -102,6 +110,7 @@ def describe(net: Net) -> Architecture:
         missing_input=net.missing_input,
         head_hidden=net.head.hidden,
         informing=int(np.sum(~net.frame.fillable)),
+        categories=net.frame.categories if isinstance(net.frame, Continuous) else (),
     )
     if _shapes(architecture.skeleton()) != _shapes(net):
         raise CaesuraError(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from caesura.bins import BINS, EDGES
+from caesura.bins import BINS, EDGES, OFF, ON
 from caesura.errors import CaesuraError
 from caesura.sequence import UNKNOWN
 
@@ -43,6 +43,21 @@ class Frame(eqx.Module):
     def fillable(self) -> Bool[np.ndarray, " D"]:
         """Which components may be asked for; the others only inform."""
         return np.ones(self.components, bool)
+
+    @property
+    def categorical(self) -> Bool[np.ndarray, " D"]:
+        """Which components are switches of a category, among numbers."""
+        return np.zeros(self.components, bool)
+
+    @property
+    def leaders(self) -> Int[np.ndarray, " D"]:
+        """The first switch of each one's category; what is of none leads itself."""
+        return np.arange(self.components)
+
+    @property
+    def unseen(self) -> Float[np.ndarray, "D K"]:
+        """What a count of nothing is worth, so that no value is impossible."""
+        return np.ones((self.components, self.cardinality))
 
     @abstractmethod
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
@@ -166,14 +181,18 @@ class Binary(Discrete):
 
 
 class Continuous(Frame):
-    """D real numbers, each of mean 0 and scale 1 in the training data.
+    """D real numbers, each of mean 0 and scale 1 in the training data, or 0 and 1 for categories.
 
     One that is not known is NaN. Marginal distributions are told in bins. The last `informing` of
     them are never asked for, neither in training nor later.
+
+    Before those stand the categories. One of K levels is K − 1 switches, all of them missing or
+    none: the one that is on says which level it is, and where all are off, it is the first.
     """
 
     numbers: int = eqx.field(static=True)
     informing: int = eqx.field(static=True, default=0)
+    categories: tuple[int, ...] = eqx.field(static=True, default=())  # how many levels each has
 
     @property
     def size(self) -> int:
@@ -195,6 +214,31 @@ class Continuous(Frame):
     def fillable(self) -> Bool[np.ndarray, " D"]:
         return np.arange(self.numbers) < self.numbers - self.informing
 
+    @property
+    def categorical(self) -> Bool[np.ndarray, " D"]:
+        first = self.numbers - self.informing - sum(self._switches)
+        return self.fillable & (np.arange(self.numbers) >= first)
+
+    @property
+    def leaders(self) -> Int[np.ndarray, " D"]:
+        numbers = self.numbers - self.informing - sum(self._switches)
+        sizes = [1] * numbers + self._switches + [1] * self.informing
+        return np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
+
+    @property
+    def unseen(self) -> Float[np.ndarray, "D K"]:
+        """One for each bin, or for each level: all but a switch's own are in its bin of 0."""
+        counts = np.ones((self.numbers, BINS))
+        counts[self.categorical] = 0
+        counts[self.categorical, ON] = 1
+        counts[self.categorical, OFF] = np.repeat(self._switches, self._switches)
+        return counts
+
+    @property
+    def _switches(self) -> list[int]:
+        """How many each category has."""
+        return [levels - 1 for levels in self.categories]
+
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
         return values != values  # NaN alone differs from itself
 
@@ -213,7 +257,7 @@ class Continuous(Frame):
         return values * self.numbers**0.5, flags > 0
 
     def start(self, key: PRNGKeyArray) -> Float[Array, " D"]:
-        return jax.random.normal(key, (self.numbers,))
+        return jnp.where(self.categorical, 0.0, jax.random.normal(key, (self.numbers,)))
 
     def check(
         self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
@@ -222,7 +266,23 @@ class Continuous(Frame):
         if np.isinf(known).any():
             step = int(np.argwhere(np.isinf(known))[0, 0])
             raise CaesuraError(f"The value at step {step} is infinite.")
+        self._check_categories(known, missing)
         return known
+
+    def _check_categories(
+        self, values: Float[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
+    ) -> None:
+        """One sentence where switches are no level."""
+        first = self.leaders == np.arange(self.numbers)
+        starts, unknown = np.flatnonzero(first & self.categorical), missing | np.isnan(values)
+        strange = self.categorical & ~unknown & (values != 0) & (values != 1)
+        strange |= (missing != missing[:, self.leaders]) | (unknown != unknown[:, self.leaders])
+        for start, count in zip(starts, self._switches, strict=True):
+            several = values[:, start : start + count].sum(axis=1) > 1
+            strange[:, start] |= several
+        if strange.any():
+            step = int(np.argwhere(strange)[0, 0])
+            raise CaesuraError(f"The switches of a category at step {step} are no level of it.")
 
 
 FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {
@@ -232,6 +292,8 @@ FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {
 }
 
 
-def make_frame(name: str, size: int, informing: int) -> Frame:
-    """A frame by its name in FRAMES, of which some components may only inform."""
-    return Continuous(size, informing) if name == "continuous" else FRAMES[name](size)
+def make_frame(name: str, size: int, informing: int, categories: tuple[int, ...]) -> Frame:
+    """A frame by its name in FRAMES, of which some components may inform or be of categories."""
+    if name == "continuous":
+        return Continuous(size, informing, categories)
+    return FRAMES[name](size)

@@ -3,7 +3,8 @@
 Orderless, as the head for switches is: one hidden layer sees the context, what is remembered on
 both sides, and whatever is observed of the frame, and gives a mixture of logistic distributions for
 each of the rest. It speaks of a number by its distance from the line between its neighbours, in
-units of a scale that grows with how far away they are.
+units of a scale that grows with how far away they are. A category beside numbers is visited as they
+are, all of its switches at once.
 """
 
 from collections.abc import Callable
@@ -15,11 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from caesura.bins import EDGES
+from caesura.bins import BINS, EDGES, OFF, ON
 from caesura.errors import whole_number
 from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Continuous, Frame
 from caesura.nets.head import Head, from_states
+from caesura.nets.levels import Levels
 from caesura.nets.logistics import Logistics
 from caesura.nets.memory import DEPTH, Remembered
 
@@ -58,7 +60,25 @@ class SoFar(NamedTuple):
     nats: Float[Array, " D"]
 
 
-Choose = Callable[[Logistics, Shaped[Array, "..."]], Float[Array, ""]]
+class Conditionals(NamedTuple):
+    """Each number and each category by itself, given what is observed."""
+
+    numbers: Logistics
+    levels: Levels
+    categorical: Bool[np.ndarray, " D"]  # which of the two a component is of
+
+    def log_density(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
+        """In nats; those of a category stand at its first switch."""
+        return jnp.where(self.categorical, self.levels.log_prob(x), self.numbers.log_density(x))
+
+    def draw(self, chance: Float[Array, "D 2"]) -> Float[Array, " D"]:
+        """Values, of numbers that are uniform between 0 and 1."""
+        return jnp.where(
+            self.categorical, self.levels.draw(chance[:, 0]), self.numbers.draw(chance)
+        )
+
+
+Choose = Callable[[Conditionals, Shaped[Array, "D ..."]], Float[Array, " D"]]
 
 
 class Mixture(Head):
@@ -127,15 +147,20 @@ class Mixture(Head):
         around = self._look(context)
         start = self._see(around, frame, ~missing & ~self.frame.unknown(frame))
         chance = jax.random.uniform(key, (frame.size, 2), minval=ROUNDING, maxval=1 - ROUNDING)
-        drawn, _ = self._walk(around, start, chance, missing, Logistics.draw)
+        drawn, _ = self._walk(around, start, chance, missing, Conditionals.draw)
         return jnp.where(missing, drawn, frame)
 
     def marginals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
     ) -> Float[Array, "D K"]:
-        mix = self._mix(context, frame, ~missing & ~self.frame.unknown(frame))
-        below = jax.vmap(lambda one: one.below(jnp.asarray(EDGES, jnp.float32)))(mix)
+        """A switch lies in the bins of 0 and of 1: whether its category has that level."""
+        found = self._conditionals(context, frame, ~missing & ~self.frame.unknown(frame))
+        below = jax.vmap(lambda one: one.below(jnp.asarray(EDGES, jnp.float32)))(found.numbers)
         mass = jnp.diff(below, axis=1, prepend=0.0, append=1.0)
+        off, on = np.eye(BINS)[[OFF, ON]]
+        share = jnp.exp(found.levels.log_on())[:, None]
+        of_switches = share * on + (1 - share) * off
+        mass = jnp.where(found.categorical[:, None], of_switches, mass)
         return jnp.log(jnp.maximum(mass, TINY))
 
     def objective(
@@ -150,17 +175,21 @@ class Mixture(Head):
         All of them may be, not the missing ones alone: the context has seen nothing of the frame.
         How many are shown is uniform from none to all; weighted so, the mean over random sets is
         that of −log p over all orders. A share of the sets are the beginnings of the order instead.
+        A category is shown as a whole, and counts once.
         """
         known = jnp.asarray(~self.frame.unknown(frame))
         chance = jax.random.uniform(key, (2 + frame.size,))
-        in_order = jnp.arange(1, frame.size + 1) / (frame.size + 1)
-        place = jnp.where(chance[0] < PREFIXES, in_order, chance[2:])
-        fillable = self.frame.fillable
+        leaders, fillable = self.frame.leaders, self.frame.fillable
+        first = leaders == np.arange(frame.size)
+        in_order = np.cumsum(first) / (first.sum() + 1)
+        place = jnp.where(chance[0] < PREFIXES, in_order, chance[2:][leaders])
         shown = known & ((place < chance[1]) | ~fillable)
         rest = known & ~shown
-        nats = self._mix(context, frame, shown).log_density(jnp.where(rest, frame, 0.0))
+        found = self._conditionals(context, frame, shown)
+        nats = found.log_density(jnp.where(rest, frame, 0.0))
         nll = -jnp.sum(jnp.where(rest, nats, 0.0))
-        return nll * (jnp.sum(known & fillable) + 1) / jnp.maximum(jnp.sum(rest), 1)
+        count = jnp.sum(known & fillable & first)
+        return nll * (count + 1) / jnp.maximum(jnp.sum(rest & first), 1)
 
     def _look(self, context: Float[Array, " C"]) -> Around:
         """The context, taken apart."""
@@ -175,21 +204,30 @@ class Mixture(Head):
         features = _features(sides, line)
         log_scale = self.b_s + jnp.sum(self.U_s * features, axis=0)
         scale = jnp.exp(jnp.clip(log_scale, -6.0, 3.0))
+        switch = self.frame.categorical  # which is on or off, however far from its neighbours
+        line, scale = jnp.where(switch, 0.0, line), jnp.where(switch, 1.0, scale)
         return Around(jnp.concatenate(states), line, scale, features)
 
     def _see(self, around: Around, frame: Shaped[Array, " D"], observed: Bool[Array, " D"]) -> Seen:
         """What is observed of the frame, in the light of what is around it."""
         dtype = self.W_z.dtype
-        values = jnp.where(observed, frame, around.line)
-        surprise = _surprise(values, around.line, around.scale).astype(dtype)
         a = (
             product(self.W_z, around.h.astype(dtype))
             + product(self.W_n, around.features.reshape(-1).astype(dtype))
             + self.b_z
-            + product(self.W_v, surprise)
-            + product(self.W_o, observed.astype(dtype))
         )
-        return Seen(a, product(self.A_y, surprise))
+        return self._see_more(Seen(a, jnp.zeros_like(around.line)), around, frame, observed)
+
+    def _see_more(
+        self, seen: Seen, around: Around, values: Shaped[Array, " D"], new: Bool[Array, " D"]
+    ) -> Seen:
+        """What it adds up to with some values more."""
+        dtype = self.W_v.dtype
+        far = (jnp.where(new, values, around.line) - around.line) / around.scale
+        # What is far out shall not shout all else down.
+        surprise = jnp.arcsinh(far).astype(dtype)
+        a = seen.a + product(self.W_v, surprise) + product(self.W_o, new.astype(dtype))
+        return Seen(a, seen.shift + product(self.A_y, surprise))
 
     def _linear(self, around: Around) -> Float[Array, "D P"]:
         """What the parameters of the mixtures have from all but the hidden layer."""
@@ -197,30 +235,25 @@ class Mixture(Head):
         joint = product(self.W_y, around.h.astype(self.W_y.dtype)) + self.b_y
         return own + joint.reshape(own.shape)
 
-    def _mix(
+    def _conditionals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], observed: Bool[Array, " D"]
-    ) -> Logistics:
+    ) -> Conditionals:
         """Of every component that is not observed, given those that are."""
         around = self._look(context)
-        seen = self._see(around, frame, observed)
-        z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
-        linear = self._linear(around)
-        parameters = linear + product(self.V_y, z).reshape(linear.shape)
-        return self._distribution(parameters, seen.shift, around.line, around.scale)
+        return self._given(self._see(around, frame, observed), around, self._linear(around))
 
-    def _distribution(
-        self,
-        parameters: Float[Array, "*D P"],
-        shift: Float[Array, "*D"],
-        line: Float[Array, "*D"],
-        scale: Float[Array, "*D"],
-    ) -> Logistics:
+    def _given(self, seen: Seen, around: Around, linear: Float[Array, "D P"]) -> Conditionals:
+        z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
+        parameters = linear + product(self.V_y, z).reshape(linear.shape)
         logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
-        return Logistics(
+        line, scale, shift = (a[:, None] for a in (around.line, around.scale, seen.shift))
+        numbers = Logistics(
             jax.nn.log_softmax(logits),
-            line[..., None] + scale[..., None] * (means + shift[..., None]),
-            NARROWEST + scale[..., None] * jnp.exp(jnp.clip(log_scales, -8.0, WIDEST)),
+            line + scale * (means + shift),
+            NARROWEST + scale * jnp.exp(jnp.clip(log_scales, -8.0, WIDEST)),
         )
+        levels = Levels(logits[:, 0] + seen.shift, self.frame.leaders)
+        return Conditionals(numbers, levels, self.frame.categorical)
 
     def _walk(
         self,
@@ -230,43 +263,30 @@ class Mixture(Head):
         missing: Bool[Array, " D"],
         choose: Choose,
     ) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
-        """The missing components in turn: their values, which `choose` makes of the mixtures and
-        what is given for each, and the logs of their densities.
+        """The missing components in turn: their values, which `choose` makes of what is said of
+        them and what is given for each, and the logs of their densities.
 
-        A value adds a column of weights to what was seen. The others are passed over, of which
-        tables have many; side by side, the step with the most missing sets the price.
+        The others are passed over, of which tables have many; side by side, the step with the most
+        missing sets the price.
         """
 
         def visit(so_far: SoFar) -> SoFar:
             seen, left, values, nats = so_far
-            i = jnp.argmax(left)  # the first
-            z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
-            # All rows and then one of them: to gather weights for each of many steps is slower.
-            parameters = linear[i] + product(self.V_y, z).reshape(linear.shape)[i]
-            place = (seen.shift[i], around.line[i], around.scale[i])
-            mix = self._distribution(parameters, *place)
-            x = choose(mix, given[i])
-            surprise = _surprise(x, around.line[i], around.scale[i])
-            here = jnp.arange(len(left)) == i
+            here = leaders == leaders[jnp.argmax(left)]  # the first
+            # Of all components and then of one: to gather weights for each of many steps is slower.
+            found = self._given(seen, around, linear)
+            x = choose(found, given)
             return SoFar(
-                Seen(seen.a + W_v[i] * surprise + W_o[i], seen.shift + A_y[i] * surprise),
+                self._see_more(seen, around, x, here),
                 left & ~here,
                 jnp.where(here, x, values),
-                jnp.where(here, mix.log_density(x), nats),
+                jnp.where(here, found.log_density(x), nats),
             )
 
-        linear = self._linear(around)
-        W_v, W_o, A_y = self.W_v.T, self.W_o.T, self.A_y.T
+        linear, leaders = self._linear(around), jnp.asarray(self.frame.leaders)
         begin = SoFar(start, missing, around.line, jnp.zeros_like(around.line))
         end = jax.lax.while_loop(lambda so_far: jnp.any(so_far.left), visit, begin)
         return end.values, end.nats
-
-
-def _surprise(
-    x: Float[Array, "*D"], line: Float[Array, "*D"], scale: Float[Array, "*D"]
-) -> Float[Array, "*D"]:
-    """How the hidden layer is told a value; what is far out does not shout all else down."""
-    return jnp.arcsinh((x - line) / scale)
 
 
 def _interpolate(sides: list[Remembered]) -> Float[Array, " D"]:

@@ -17,7 +17,7 @@ from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Continuous, Frame
 from caesura.nets.head import Head
 from caesura.nets.heads import HEADS, Constant, make_head
-from caesura.nets.histogram import Histogram
+from caesura.nets.histogram import TINY, Histogram
 from caesura.nets.memory import Memory
 
 MissingInput = Literal["none", "added", "each", "gating"]
@@ -226,9 +226,10 @@ def _memory(head: str, frame: Frame) -> Memory | None:
 def onegram(frame: Frame, values: Shaped[np.ndarray, "T D"]) -> Net:
     """The frequencies in `values`, each count one higher so that nothing is impossible."""
     known = (np.asarray(frame.index(column[~frame.unknown(column)])) for column in values.T)
-    counts = np.stack([np.bincount(column, minlength=frame.cardinality) + 1.0 for column in known])
-    log_probs = jnp.asarray(np.log(counts / counts.sum(axis=1, keepdims=True)), jnp.float32)
-    return constant(frame, log_probs)
+    counts = np.stack([np.bincount(column, minlength=frame.cardinality) for column in known])
+    counts = counts + frame.unseen
+    probs = np.maximum(counts / counts.sum(axis=1, keepdims=True), TINY)
+    return constant(frame, jnp.asarray(np.log(probs), jnp.float32))
 
 
 def constant(frame: Frame, log_probs: Float[Array, "D K"]) -> Net:

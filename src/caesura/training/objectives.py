@@ -23,7 +23,7 @@ def total_objective(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> Total:
     """What the net is trained by, over the targets of a batch: each given what it may see."""
-    batch = _without_informing(net, batch)
+    batch = _as_asked(net, batch)
     key_head = jax.random.fold_in(key, 2**31)  # far from the keys that the layers split it into
     head, seen = _seen(net, batch, tuning, key, dropout)
     axis = -tuning.batch_axis
@@ -34,7 +34,7 @@ def total_objective(
 
 def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
     """What the net is judged by: the NLL of the same."""
-    batch = _without_informing(net, batch)
+    batch = _as_asked(net, batch)
     nothing_random = jax.random.key(0)
     head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
     log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
@@ -51,9 +51,9 @@ def _seen(
     return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
 
 
-def _without_informing(net: Net, batch: Example) -> Example:
-    """The batch with nothing hidden of what only informs."""
-    return batch._replace(hidden=batch.hidden & net.frame.fillable)
+def _as_asked(net: Net, batch: Example) -> Example:
+    """The batch with nothing hidden of what only informs, and a category as a whole or not."""
+    return batch._replace(hidden=batch.hidden[..., net.frame.leaders] & net.frame.fillable)
 
 
 def _asked(net: Net, batch: Example) -> Bool[Array, "T B D"]:

@@ -107,10 +107,11 @@ def fill_table(
     paths = [t for (t,) in fill_samples(filler, [frame], PATHS, **how)]
     cells = fill_cells(StringIO(asked.sequence), frame, quantiles[LEVELS.index(MEDIAN)])
     names = filler.kind.names[: filler.kind.filled]
+    drawable = [name for name in names if _has_numbers(frame[name])]  # words have no quantiles
     return SeriesFilled(
         sequence=cells.to_csv(index=not isinstance(cells.index, pd.RangeIndex)),
         levels=list(LEVELS),
-        columns=[_tell(name, frame, quantiles, paths) for name in names],
+        columns=[_tell(name, frame, quantiles, paths) for name in drawable],
         seed=asked.seed,
     )
 
