@@ -1,6 +1,6 @@
 """The table of docs/series.md: means over seeds of what `benchmarks/series.py --csv` has written.
 
-    python benchmarks/series_table.py docs/series.csv
+python benchmarks/series_table.py docs/series.csv
 """
 
 import csv
@@ -21,7 +21,7 @@ PATTERNS = {
 
 
 def main() -> None:
-    rows = list(csv.DictReader(Path(sys.argv[1]).open(newline="")))
+    rows = list(csv.DictReader(Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()))
     ways = list(PATTERNS), list(SETS)
     rows.sort(key=lambda row: (ways[0].index(row["pattern"]), ways[1].index(row["set"])))
     print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
