@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, Shaped
 
 from caesura.training.missingness import Gaps, Holes, Nothing, Parts
 from caesura.training.recipe import Recipe
@@ -94,7 +94,7 @@ class Chunks(eqx.Module):
 class UpdateKeys(NamedTuple):
     """One for each row of the batch, and one for all that is random in the net."""
 
-    rows: PRNGKeyArray
+    rows: Key[Array, " batch"]
     noise: PRNGKeyArray
 
 

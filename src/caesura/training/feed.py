@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Int64, PRNGKeyArray, Shaped, UInt32
+from jaxtyping import Array, Int, Int64, Key, PRNGKeyArray, Shaped, UInt32
 
 from caesura.training.batches import Stretches, keys_of_update
 from caesura.training.recipe import Recipe
@@ -68,7 +68,7 @@ class Feed:
 
 
 def draw_below(
-    keys: PRNGKeyArray, bounds: Int64[np.ndarray, "*shape"]
+    keys: Key[Array, "*shape"], bounds: Int64[np.ndarray, "*shape"]
 ) -> Int64[np.ndarray, "*shape"]:
     """A random number from 0 up to each bound; on a device, numbers end at 2^31, but no file does.
 
@@ -83,14 +83,16 @@ def draw_below(
 
 
 @partial(jax.jit, static_argnames="batch")
-def _crop_keys(key: PRNGKeyArray, first: Array, batch: int) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+def _crop_keys(
+    key: PRNGKeyArray, first: int | Array, batch: int
+) -> tuple[Key[Array, "updates batch"], Key[Array, "updates batch"]]:
     """The two keys that `Corpus.crop` makes of each row's own."""
 
-    def of_row(key: PRNGKeyArray) -> PRNGKeyArray:
+    def of_row(key: PRNGKeyArray) -> Key[Array, "2"]:
         key_crop, *_ = jax.random.split(key, 3)
         return jax.random.split(key_crop)
 
-    def of_update(step: Array) -> PRNGKeyArray:
+    def of_update(step: Array) -> Key[Array, "batch 2"]:
         return jax.vmap(of_row)(keys_of_update(key, step, batch).rows)
 
     keys = jax.vmap(of_update)(first + jnp.arange(UPDATES))

@@ -6,6 +6,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from jaxtyping import Int64
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, lookup
 from caesura.files import make_folder, replacing, write_text
 from caesura.kinds.text import Text
 from caesura.kinds.text_files import find_files, read_parts
@@ -41,16 +42,18 @@ def is_packed(path: Path) -> bool:
 def pack(
     data: Sequence[Path | str],
     folder: Path,
+    fields: Mapping[str, Any],
     *,
     progress: Callable[[str, int], None] = lambda work, characters: None,
-    **fields: Any,
 ) -> Packed:
     """Pack texts, files and folders of texts; the fields are those that `Text.learn` takes.
 
     They are read twice, a little at a time: for the alphabet, and for the numbers.
     """
-    if is_packed(folder):
-        raise CaesuraError(f"There are packed texts in '{folder}' already: remove them first.")
+    for name in fields:
+        lookup(dict.fromkeys(Text.options), name, "field of a text")
+    if os.path.isdir(folder) and os.listdir(folder):
+        raise CaesuraError(f"The folder '{folder}' is not empty: choose another one to pack into.")
     make_folder(folder)
     kind = Text.learn(_told(progress, "counted", _all_parts(data)), **fields)
     numbers = smallest_type(kind.size)
@@ -69,7 +72,7 @@ def pack(
                 steps += len(values)
             _write(ends_file, np.array([steps], ENDS), digest)
             ends += 1
-    told = {"kind": asdict(kind), "fields": fields, "steps": steps, "pieces": ends}
+    told = {"kind": asdict(kind), "fields": dict(fields), "steps": steps, "pieces": ends}
     told |= {"counts": counts.tolist(), "sha256": digest.hexdigest()}
     write_text(folder / "packed.json", json.dumps(told))
     return open_packed(folder)
