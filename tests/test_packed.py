@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -14,7 +15,7 @@ from caesura.kinds.text_files import find_files, read_parts
 from caesura.training import feed
 from caesura.training.batches import Corpus
 from caesura.training.feed import Feed, draw_below
-from caesura.training.packed import is_packed, open_packed, pack
+from caesura.training.packed import check_fields, is_packed, open_packed, pack
 from caesura.training.recipe import Recipe, choose
 from caesura.training.stored import Stored
 from command_line import ask, mistake, run
@@ -114,14 +115,18 @@ def test_a_feed_reads_the_stretches_that_a_corpus_draws():
     lengths = [3, 40, 1, 25, 12]
     pieces = stored(np.arange(sum(lengths), dtype=np.int16), lengths)
     corpus = Corpus(list(pieces))
-    read = fed(pieces).read(5, 9)
-    assert not np.asarray(read.valid)[4:].any()
-    for update in range(4):
-        key_batch, _ = jax.random.split(jax.random.fold_in(jax.random.key(3), 5 + update))
-        for row, key in enumerate(jax.random.split(key_batch, TINY["batch"])):
-            values, valid = corpus.crop(jax.random.split(key, 3)[0], TINY["length"])
-            assert np.array_equal(read.valid[update, row], valid)
-            assert np.array_equal(read.values[update, row][valid], values[valid])
+    reading = fed(pieces)
+    for block in (2, 3, 0):  # the next one is read ahead; any other is read, too
+        read = reading.block(block * feed.UPDATES + 5)
+        for place in range(feed.UPDATES):
+            key = jax.random.fold_in(jax.random.key(3), block * feed.UPDATES + place)
+            key_batch, _ = jax.random.split(key)
+            keys = jax.vmap(lambda key: jax.random.split(key, 3)[0])(
+                jax.random.split(key_batch, TINY["batch"])
+            )
+            values, valid = jax.vmap(partial(corpus.crop, length=TINY["length"]))(keys)
+            assert np.array_equal(read.valid[place], valid)
+            assert np.array_equal(read.values[place][valid], values[valid])
 
 
 def test_draws_below_a_bound_are_even_beyond_32_bits():
@@ -149,7 +154,7 @@ def test_stretches_come_from_all_of_a_file_beyond_32_bits(tmp_path):
     assert (starts > 2**31).mean() == pytest.approx(1 / 3, abs=0.06)
     assert (starts + lengths).max() <= size
     assert set(np.unique(lengths)) <= {10, length}
-    assert far.read(0, feed.UPDATES).values.shape == (feed.UPDATES, 64, length, 1)
+    assert far.block(0).values.shape == (feed.UPDATES, 64, length, 1)
 
 
 def test_damage_is_one_sentence(tmp_path):
@@ -184,8 +189,7 @@ def test_what_goes_wrong_leaves_no_packed_folder(tmp_path):
 
 
 def test_a_training_cannot_want_another_alphabet(tmp_path):
-    pack(texts(6), tmp_path / "packed", {"alphabet": "abc"})
-    assert caesura.train(tmp_path / "packed", kind="text", alphabet="abc", **TINY).kind.size == 3
+    check_fields(pack(texts(6), tmp_path / "packed", {"alphabet": "abc"}), {"alphabet": "abc"})
     with pytest.raises(CaesuraError, match="not packed with alphabet=paper, as this training"):
         caesura.train(tmp_path / "packed", kind="text", alphabet="paper", **TINY)
     with pytest.raises(CaesuraError, match="are data for text, and all of it"):
@@ -211,6 +215,7 @@ def test_the_command_packs_and_trains(tmp_path):
     assert caesura.load(tmp_path / "m.model").kind.alphabet == "abc"
 
 
+@pytest.mark.slow
 def test_a_training_on_packed_texts_can_be_resumed(tmp_path):
     pack(texts(8), tmp_path / "packed", {})
     calm = caesura.train(tmp_path / "packed", kind="text", **TINY)

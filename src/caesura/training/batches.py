@@ -53,8 +53,8 @@ class Corpus(eqx.Module):
 
 
 class Stretches(eqx.Module):
-    """Stretches that were read for the next updates, where the sequences are too large to lie on
-    the device."""
+    """Stretches that were read for a block of updates, where the sequences are too large to lie on
+    the device; blocks begin at the multiples of their size."""
 
     values: Shaped[Array, "updates batch T D"]
     valid: Bool[Array, "updates batch T"]

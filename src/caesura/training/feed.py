@@ -1,25 +1,34 @@
 """Stretches for the next updates, read from disk by the host: no device could hold it all."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Int64, Key, PRNGKeyArray, Shaped, UInt32
+from jaxtyping import Array, Bool, Int, Int64, Key, PRNGKeyArray, Shaped, UInt32
 
 from caesura.training.batches import Stretches, keys_of_update
 from caesura.training.recipe import Recipe
 from caesura.training.stored import Stored
 
-UPDATES = 16  # in one call of the device; all calls have the same shapes, so one program does
+UPDATES = 16  # in a block; all blocks have the same shape, so one program does
 NARROW = 2**31  # what the integers of a device do not reach
+
+
+class Places(NamedTuple):
+    """Where the stretches of a block begin in the file, and how many steps they have."""
+
+    starts: Int64[np.ndarray, "updates batch"]
+    lengths: Int64[np.ndarray, "updates batch"]
 
 
 class Feed:
     """Draws the very stretches that a `Corpus` of the same pieces would.
 
-    Every process draws the places of all rows, which are a few numbers, and reads its own rows.
+    Every process draws the places of all rows, which are a few numbers, and reads its own rows;
+    while the devices are at work on a block, it reads the next.
     """
 
     def __init__(
@@ -30,41 +39,58 @@ class Feed:
         self.recipe = recipe
         self.sharding = sharding
         self._ends = np.cumsum(pieces.lengths)
+        values = pieces.values
+        self._shape = (UPDATES, recipe.batch, recipe.length, values.shape[1])
+        indices = sharding.addressable_devices_indices_map(self._shape).values()
+        self._mine = np.unique([row for index in indices for row in self._rows(index)])
+        self._reader = ThreadPoolExecutor(1)  # it does no more than read: JAX stays in one thread
+        self._ahead: tuple[int, Future[Any]] | None = None
 
-    def read(self, first: int, last: int) -> Stretches:
-        """What updates `first` to `last` learn from, at most `UPDATES` of them."""
-        starts, lengths = (place[: last - first] for place in self._places(first))
-        steps, batch = self.recipe.length, self.recipe.batch
-        values = self.pieces.values
+    def block(self, step: int) -> Stretches:
+        """What the update `step` and those around it learn from."""
+        number = step // UPDATES
+        if self._ahead is None or self._ahead[0] != number:
+            self._read_ahead(number)
+        assert self._ahead is not None
+        places, values = self._ahead[1].result()
+        self._read_ahead(number + 1)
 
-        def rows_of(index: Any) -> Shaped[np.ndarray, "updates rows T D"]:
-            rows = range(*index[1].indices(batch))
-            read = np.zeros((UPDATES, len(rows), steps, values.shape[1]), values.dtype)
-            for update in range(last - first):
-                for place, row in enumerate(rows):
-                    start, length = starts[update, row], lengths[update, row]
-                    read[update, place, :length] = values[start : start + length]
-            return read
+        def values_of(index: Any) -> Shaped[np.ndarray, "updates rows T D"]:
+            rows = self._rows(index)
+            first = np.searchsorted(self._mine, rows[0])
+            return values[:, first : first + len(rows)]
 
-        valid = np.zeros((UPDATES, batch, steps), bool)
-        valid[: last - first] = np.arange(steps) < lengths[..., None]
-        shape = (UPDATES, batch, steps, values.shape[1])
+        def valid_of(index: Any) -> Bool[np.ndarray, "updates rows T"]:
+            return np.arange(self.recipe.length) < places.lengths[index[:2]][..., None]
+
         return Stretches(
-            jax.make_array_from_callback(shape, self.sharding, rows_of),
-            jax.make_array_from_callback(valid.shape, self.sharding, lambda index: valid[index]),
+            jax.make_array_from_callback(self._shape, self.sharding, values_of),
+            jax.make_array_from_callback(self._shape[:3], self.sharding, valid_of),
         )
 
-    def _places(
-        self, first: int
-    ) -> tuple[Int64[np.ndarray, "updates batch"], Int64[np.ndarray, "updates batch"]]:
-        """Where the stretches begin in the file, and how many steps they have."""
-        key_step, key_start = _crop_keys(self.key, first, self.recipe.batch)
+    def _rows(self, index: Any) -> range:
+        return range(*index[1].indices(self.recipe.batch))
+
+    def _read_ahead(self, number: int) -> None:
+        self._ahead = number, self._reader.submit(self._read, self._places(number))
+
+    def _read(self, places: Places) -> tuple[Places, Shaped[np.ndarray, "updates mine T D"]]:
+        values = self.pieces.values
+        read = np.zeros((UPDATES, len(self._mine), *self._shape[2:]), values.dtype)
+        for update in range(UPDATES):
+            for place, row in enumerate(self._mine):
+                start, length = places.starts[update, row], places.lengths[update, row]
+                read[update, place, :length] = values[start : start + length]
+        return places, read
+
+    def _places(self, number: int) -> Places:
+        key_step, key_start = _crop_keys(self.key, number * UPDATES, self.recipe.batch)
         step = draw_below(key_step, np.full(key_step.shape, self._ends[-1]))
         piece = np.searchsorted(self._ends, step, side="right")
         lengths = self.pieces.lengths[piece]
         room = np.maximum(lengths - self.recipe.length, 0)
         starts = self.pieces.starts[piece] + draw_below(key_start, room + 1)
-        return starts, np.minimum(lengths, self.recipe.length)
+        return Places(starts, np.minimum(lengths, self.recipe.length))
 
 
 def draw_below(

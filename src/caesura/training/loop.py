@@ -122,9 +122,9 @@ def fit(
     began, saved, pace = time.monotonic() - state.seconds, time.monotonic(), 1
     while step < recipe.steps and not _given_up(history, recipe):
         goal = min(recipe.steps, (step // recipe.validate_every + 1) * recipe.validate_every)
-        last = min(goal, step + min(pace, source.most))
+        last = min(goal, step + pace, source.end(step))
         started = time.monotonic()
-        members = program.update(key_updates, members, source.read(step, last), step, last)
+        members = program.update(key_updates, members, source.at(step), step, last)
         jax.block_until_ready(members)
         took, count, step = time.monotonic() - started, last - step, last
         # The first call compiles; later ones tell how many updates fill the time.
@@ -216,10 +216,10 @@ def sharing(batch: int) -> list[jax.Device]:
 
 
 class Source(NamedTuple):
-    """What updates learn from, asked for by the first and the last of a call."""
+    """What an update learns from, and the first of those behind it that need something else."""
 
-    read: Callable[[int, int], Corpus | Stretches]
-    most: int  # updates in a call
+    at: Callable[[int], Corpus | Stretches]
+    end: Callable[[int], int]
 
 
 class Program:
@@ -244,9 +244,10 @@ class Program:
         """Where the updates find their stretches: on every device, unless they are on disk."""
         if isinstance(pieces, Stored):
             rows = jax.sharding.NamedSharding(self.mesh, ROWS)
-            return Source(feed.Feed(key, pieces, self.recipe, rows).read, feed.UPDATES)
+            blocks = feed.Feed(key, pieces, self.recipe, rows)
+            return Source(blocks.block, lambda step: (step // feed.UPDATES + 1) * feed.UPDATES)
         corpus = self.everywhere(Corpus(pieces))
-        return Source(lambda first, last: corpus, self.recipe.steps)
+        return Source(lambda step: corpus, lambda step: self.recipe.steps)
 
     def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Every device runs the same on its rows of a batch; sums over the batch go over all."""
@@ -280,7 +281,8 @@ class Program:
                 batch = jax.vmap(draw, out_axes=1)(keys)
             else:
                 make = partial(make_example, recipe=self.recipe)
-                read = source.values[step - first], source.valid[step - first]
+                place = step % len(source.values)
+                read = source.values[place], source.valid[place]
                 batch = jax.vmap(make, out_axes=1)(keys, *read)
             return _each(partial(self._step, batch=batch, key=key_noise), members, rates)
 
