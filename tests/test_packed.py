@@ -108,7 +108,7 @@ def fed(pieces: Stored, **fields) -> Feed:
 
 def stored(values: np.ndarray, lengths: list[int]) -> Stored:
     ends = np.cumsum(lengths)
-    return Stored(values[:, None], ends - lengths, np.array(lengths), "fingerprint")
+    return Stored(values[:, None], ends - lengths, np.array(lengths), "fingerprint", lambda: None)
 
 
 def test_a_feed_reads_the_stretches_that_a_corpus_draws():
@@ -155,6 +155,25 @@ def test_stretches_come_from_all_of_a_file_beyond_32_bits(tmp_path):
     assert (starts + lengths).max() <= size
     assert set(np.unique(lengths)) <= {10, length}
     assert far.block(0).values.shape == (feed.UPDATES, 64, length, 1)
+
+
+def mapped_kilobytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssFile:")[1].split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
+def test_what_was_read_is_let_go(tmp_path):
+    packed = pack(["abcd" * 2**23], tmp_path / "packed", {})
+    before = mapped_kilobytes()
+    assert packed.pieces.values[::4096].any()  # a byte of every page
+    assert mapped_kilobytes() - before > 30_000
+    packed.pieces.let_go()
+    reading = fed(packed.pieces, batch=64)
+    for block in range(20):
+        reading.block(block * feed.UPDATES)
+    sum(map(len, packed.pieces.blocks()))
+    assert mapped_kilobytes() - before < 10_000
 
 
 def test_damage_is_one_sentence(tmp_path):

@@ -81,6 +81,7 @@ class Feed:
             for place, row in enumerate(self._mine):
                 start, length = places.starts[update, row], places.lengths[update, row]
                 read[update, place, :length] = values[start : start + length]
+            self.pieces.let_go()
         return places, read
 
     def _places(self, number: int) -> Places:
