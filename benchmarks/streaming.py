@@ -5,7 +5,8 @@
 
 Every row is a command of its own process, and its memory is the most that the system gave it, pages
 of mapped files included. A training makes the same few updates whatever the size of its data. The
-last rows are the same training with all of the text in memory.
+last rows are the same training with all of the text in memory. Below them is the speed at which
+stretches are read for updates.
 """
 
 import argparse
@@ -40,6 +41,7 @@ def main() -> None:
             train(folder, f"{size} MB.txt.packed", f"{size} MB, packed")
         for size in megabytes:
             train(folder, f"{size} MB.txt", f"{size} MB, in memory")
+        print(f"\nA process reads {speed(folder / f'{size} MB.txt.packed'):.0f} M characters/s.")
 
 
 def write_file(path: Path, megabytes: int) -> None:
@@ -65,6 +67,27 @@ def train(folder: Path, name: str, told: str) -> None:
     settings = [word for field in TINY for word in ("--set", field)]
     words = ["train", "text", folder / name, "-o", folder / "model", *settings]
     measure("train", told, words)
+
+
+def speed(packed: Path) -> float:
+    """Of reading the blocks of the text net of docs/reproduce.md, from pages in memory; the best
+    of some, since other programs can only make it worse."""
+    import jax
+
+    from caesura.training.feed import UPDATES, Feed
+    from caesura.training.packed import open_packed
+    from caesura.training.recipe import choose
+
+    recipe = choose("nade", "text", (), {"batch": 512, "length": 160}).recipe
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    feed = Feed(jax.random.key(0), open_packed(packed).pieces, recipe, device)
+    times = []
+    for number in range(12):
+        places = feed._places(number)
+        began = time.perf_counter()
+        feed._read(places)
+        times.append(time.perf_counter() - began)
+    return UPDATES * recipe.batch * recipe.length / min(times) / 1e6
 
 
 def measure(command: str, told: str, words: list) -> None:
