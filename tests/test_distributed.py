@@ -191,6 +191,7 @@ def test_hosts_are_told_apart_by_where_the_command_runs():
 def test_variables_give_a_place_or_one_sentence():
     given = {"CAESURA_COORDINATOR": "a:1", "CAESURA_PROCESSES": "4", "CAESURA_PROCESS": "3"}
     assert place_by_variables(given) == Place("a:1", 4, 3)
+    assert place_by_variables(given | {"CAESURA_COORDINATOR": "b"}).coordinator == "b:8476"
     for name, value, sentence in (
         ("CAESURA_PROCESS", "4", "must be at most 3"),
         ("CAESURA_PROCESS", "-1", "is a whole number"),

@@ -118,6 +118,7 @@ def test_a_feed_reads_the_stretches_that_a_corpus_draws():
     reading = fed(pieces)
     for block in (2, 3, 0):  # the next one is read ahead; any other is read, too
         read = reading.block(block * feed.UPDATES + 5)
+        assert reading.block(block * feed.UPDATES + 9) is read
         for place in range(feed.UPDATES):
             key = jax.random.fold_in(jax.random.key(3), block * feed.UPDATES + place)
             key_batch, _ = jax.random.split(key)
@@ -170,8 +171,7 @@ def test_what_was_read_is_let_go(tmp_path):
     assert resident_kilobytes(tmp_path / "packed" / "values") == 2**15
     reading = fed(pieces, batch=64)
     reading.block(0)
-    reading.block(feed.UPDATES)  # so the first one is read to its end
-    reading._ahead[1].result()
+    reading._ahead.result()  # until the next is read, too
     assert resident_kilobytes(tmp_path / "packed" / "values") == 0
     assert sum(map(len, pieces.blocks())) == 2**25
     assert resident_kilobytes(tmp_path / "packed" / "values") == 0

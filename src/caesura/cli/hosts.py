@@ -49,23 +49,11 @@ def place_by_variables(variables: Mapping[str, str]) -> Place:
             raise CaesuraError(f"The variable {name} is needed where {VARIABLES[0]} is set.")
     processes = _number(variables, VARIABLES[1], 1, None)
     last = processes - 1
-    return Place(variables[VARIABLES[0]], processes, _number(variables, VARIABLES[2], 0, last))
+    coordinator = _with_port(variables[VARIABLES[0]])
+    return Place(coordinator, processes, _number(variables, VARIABLES[2], 0, last))
 
 
-def place_by_hosts(hosts: str, is_here: Callable[[str], bool] | None = None) -> Place:
-    """The place of this machine among the hosts, each of which runs one process."""
-    first, _, port = hosts.partition(",")[0].partition(":")
-    names = [first, *hosts.split(",")[1:]]
-    here = [number for number, name in enumerate(names) if (is_here or _is_here)(name)]
-    if len(here) != 1:
-        raise CaesuraError(
-            f"This machine is {'none' if not here else 'several'} of the hosts '{hosts}', where "
-            f"it should be one; {', '.join(VARIABLES)} say the same without names."
-        )
-    return Place(f"{first}:{port or PORT}", len(names), here[0])
-
-
-def _is_here(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
     """Whether the name is one of this machine's own: only those can be listened at."""
     try:
         known: list[Any] = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
@@ -79,6 +67,22 @@ def _is_here(host: str) -> bool:
                 continue
             return True
     return False
+
+
+def place_by_hosts(hosts: str, is_here: Callable[[str], bool] = is_this_machine) -> Place:
+    """The place of this machine among the hosts, each of which runs one process."""
+    names = hosts.split(",")
+    here = [number for number, name in enumerate(names) if is_here(name.partition(":")[0])]
+    if len(here) != 1:
+        raise CaesuraError(
+            f"This machine is {'none' if not here else 'several'} of the hosts '{hosts}', where "
+            f"it should be one; {', '.join(VARIABLES)} say the same without names."
+        )
+    return Place(_with_port(names[0]), len(names), here[0])
+
+
+def _with_port(host: str) -> str:
+    return host if ":" in host else f"{host}:{PORT}"
 
 
 def _number(variables: Mapping[str, str], name: str, least: int, most: int | None) -> int:

@@ -44,16 +44,22 @@ class Feed:
         indices = sharding.addressable_devices_indices_map(self._shape).values()
         self._mine = np.unique([row for index in indices for row in self._rows(index)])
         self._reader = ThreadPoolExecutor(1)  # it does no more than read: JAX stays in one thread
-        self._ahead: tuple[int, Future[Any]] | None = None
+        self._number = -1
+        self._block: Stretches | None = None  # of the last call: the next may want it again
+        self._ahead = self._read_ahead(0)
 
     def block(self, step: int) -> Stretches:
         """What the update `step` and those around it learn from."""
         number = step // UPDATES
-        if self._ahead is None or self._ahead[0] != number:
-            self._read_ahead(number)
-        assert self._ahead is not None
-        places, values = self._ahead[1].result()
-        self._read_ahead(number + 1)
+        if self._block is None or self._number != number:
+            if self._number + 1 != number:
+                self._ahead = self._read_ahead(number)
+            self._number, self._block = number, self._put(*self._ahead.result())
+            self._ahead = self._read_ahead(number + 1)
+        return self._block
+
+    def _put(self, places: Places, values: Shaped[np.ndarray, "updates mine T D"]) -> Stretches:
+        """What was read, on the devices whose rows it is."""
 
         def values_of(index: Any) -> Shaped[np.ndarray, "updates rows T D"]:
             rows = self._rows(index)
@@ -71,8 +77,8 @@ class Feed:
     def _rows(self, index: Any) -> range:
         return range(*index[1].indices(self.recipe.batch))
 
-    def _read_ahead(self, number: int) -> None:
-        self._ahead = number, self._reader.submit(self._read, self._places(number))
+    def _read_ahead(self, number: int) -> Future[Any]:
+        return self._reader.submit(self._read, self._places(number))
 
     def _read(self, places: Places) -> tuple[Places, Shaped[np.ndarray, "updates mine T D"]]:
         values = self.pieces.values
