@@ -1,6 +1,6 @@
 """Characters a second of one training, by processes and their devices: all of them on this CPU.
 
-    python benchmarks/processes.py            # the default recipe for text, with one layer
+    python benchmarks/processes.py            # the default recipe for text
     python benchmarks/processes.py --quick    # a smoke test
 
 Every row is a training of its own from a packed folder, under `jax.distributed` where it has more
@@ -24,8 +24,8 @@ import numpy as np
 from caesura.training.packed import pack
 
 ROWS = [(1, 1), (1, 2), (2, 1)]  # processes, devices of each
-ROUNDS = 3
-QUICK = {"hidden": 16, "head_hidden": 0}
+ROUNDS = 2
+QUICK = {"hidden": 16, "head_hidden": 0, "layers": 1, "steps": 40}
 
 
 def main() -> None:
@@ -80,8 +80,7 @@ def child(
         Path(packed),
         kind="text",
         report=lambda net, progress: speeds.append(progress.steps_a_second),
-        **{"steps": 48, "validate_every": 48, "valid_steps": 1000, "layers": 1}
-        | (QUICK if quick else {}),
+        **{"steps": 24, "validate_every": 24, "valid_steps": 1000} | (QUICK if quick else {}),
     )
     print(json.dumps(max(speeds)))
 
