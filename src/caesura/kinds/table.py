@@ -141,6 +141,16 @@ def read_csv(source: Path | StringIO, **options: Any) -> Any:
             raise CaesuraError(f"Rows have more cells than the header's {len(names)}.") from None
 
 
+def parse_csv(text: str) -> Any:
+    """The DataFrame in the text of a CSV file."""
+    try:
+        return load_table(read_csv(StringIO(text)))
+    except CaesuraError:
+        raise
+    except Exception:  # broken text makes the parser raise almost anything
+        raise CaesuraError("That is no table in CSV that pandas can read.") from None
+
+
 def find_tables(paths: Any) -> list[Path]:
     """Files, sorted: those that are named, and the *.csv and *.parquet in folders."""
     found: set[Path] = set()

@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 30  # of what does not say how long it is: a packed file, or a
 
 def find_texts(paths: Iterable[Path]) -> list[str]:
     """The texts of files, whatever their names, and of all text files inside folders."""
-    return [read_text(file) for path in paths for file in _files(path)]
+    return [read_text(file) for path in paths for file in find_files(path)]
 
 
 def read_text(path: Path) -> str:
@@ -33,7 +33,8 @@ def read_text(path: Path) -> str:
     return text
 
 
-def _files(path: Path) -> list[Path]:
+def find_files(path: Path) -> list[Path]:
+    """The file itself, or all text files inside a folder, in an order of their names alone."""
     if not os.path.isdir(path):
         return [path]
     files = [p for p in path.rglob("*") if p.name.lower().endswith(SUFFIXES) and p.is_file()]
