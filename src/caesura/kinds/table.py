@@ -128,7 +128,8 @@ def read_csv(source: Path | StringIO, **options: Any) -> Any:
 
     # Not unpacked whatever its name ends with: a small file could unpack to more than any memory.
     options |= {"compression": None}
-    header = pd.read_csv(source, nrows=1, header=None, dtype=str, na_filter=False, **options)
+    as_words = options | {"dtype": str, "na_filter": False}
+    header = pd.read_csv(source, nrows=1, header=None, **as_words)
     names = header.iloc[0].tolist()
     _check_names([name for name in names if name])  # pandas would give twins other names
     if isinstance(source, StringIO):
