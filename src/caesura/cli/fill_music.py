@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caesura.cli.fill_many import Many, fill_many
 from caesura.cli.models import load_for
-from caesura.cli.options import Json, ModelOption, Samples, Seed, StrategyOption
+from caesura.cli.options import (
+    DataColumn,
+    EngineOption,
+    IdColumn,
+    Json,
+    ModelOption,
+    Samples,
+    Seed,
+    StrategyOption,
+)
 from caesura.cli.output import answer_json, answer_table, in_terminal
 from caesura.cli.places import check_output
 from caesura.cli.spans import parse_span
@@ -98,6 +108,9 @@ def music(
             "--all", help="Write the other fills too, likeliest first: FILE-2, FILE-3 and so on."
         ),
     ] = False,
+    engine: EngineOption = None,
+    id_column: IdColumn = "id",
+    data_column: DataColumn = "data",
     json: Json = False,
 ) -> None:
     """Fill gaps in a piece of music.
@@ -112,21 +125,34 @@ def music(
     from caesura.kinds import Composition
     from caesura.kinds.music import music_bytes
 
-    weights = find_model(model or "music")
-    files = [] if output is None else _files(output, samples if every else 1)
-    for file in files:
-        check_output(file, (song, weights))
-    spans = [parse_span(gap) for gap in gaps or []]
-    filler = load_for("music", weights)
-    kind: Any = filler.kind  # of music, then
     composition = Composition(
-        gaps=tuple(spans),
+        gaps=tuple(parse_span(gap) for gap in gaps or []),
         unit=unit.value,
         keep=tuple(keep or ()),
         voice=voice,
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
+    if engine is not None:
+        fill_many(
+            Many(engine, song, output, id_column, data_column, json),
+            "music",
+            model,
+            {
+                "samples": samples,
+                "strategy": strategy,
+                "seed": seed,
+                "composition": composition,
+            },
+            not_for_many={"--all": every},
+        )
+        return
+    weights = find_model(model or "music")
+    files = [] if output is None else _files(output, samples if every else 1)
+    for file in files:
+        check_output(file, (song, weights))
+    filler = load_for("music", weights)
+    kind: Any = filler.kind  # of music, then
     arrangement = composition.arrange(kind, song)
     fill = filler.fill(
         arrangement.music,

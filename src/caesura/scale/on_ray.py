@@ -4,9 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from caesura.errors import CaesuraError, one_line, whole_number
+from caesura.errors import CaesuraError, whole_number
 from caesura.kinds import Composition
 from caesura.scale.filling import BATCH, TOGETHER, Filling, Report, Summary
 from caesura.scale.results import open_results
@@ -16,7 +14,8 @@ from caesura.scale.worker import Worker
 if TYPE_CHECKING:
     from ray.data import Dataset
 
-TRIES = 3  # more for a batch whose worker has died: the next may die of the same row
+# A batch whose worker dies is given to another, but not for ever: they may die of one of its rows.
+ACTOR = {"max_restarts": -1, "max_task_retries": 3}
 
 
 def fill_dataset(
@@ -41,49 +40,48 @@ def fill_dataset(
     `model` and `output` are places that all workers can reach; each loads the model once. Rows that
     an earlier run has filled are skipped.
     """
-    from ray.exceptions import RayError
-
-    filling = Filling(
-        os.fspath(model), samples, strategy, seed, kind_fields or {}, composition, together
-    )
-    filling.load()  # a mistake is known before any worker starts
-    whole_number("batch", batch, 1)
-    folder = Path(output).absolute()
-    check_columns(ds.schema().names)
-    with open_results(folder, filling.record()) as done:
-        try:
-            return _run(ds, filling, folder, done, batch, workers, report)
-        except RayError as error:
-            raise CaesuraError(
-                f"Ray could not finish; what is filled stays, and the same call goes on: "
-                f"{one_line(str(error))}"
-            ) from error
+    fields = kind_fields or {}
+    filling = Filling(model, samples, strategy, seed, fields, composition, together)
+    return fill_on_ray(ds, filling, Path(output), batch=batch, workers=workers, report=report)
 
 
-def _run(
+def fill_on_ray(
     ds: "Dataset",
     filling: Filling,
-    folder: Path,
-    done: pa.Array,
-    batch: int,
-    workers: int | None,
-    report: Report,
+    output: Path,
+    *,
+    batch: int = BATCH,
+    workers: int | None = None,
+    report: Report = lambda summary: None,
 ) -> Summary:
+    """The same, of what is told in one piece."""
     import ray
     from ray.data import ActorPoolStrategy
+    from ray.exceptions import RayError
 
+    filling.load()  # a mistake is known before any worker starts
+    whole_number("batch", batch, 1)
+    check_columns(ds.schema().names)
     most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-    told = ds.repartition(target_num_rows_per_block=batch).map_batches(
-        Worker,
-        fn_constructor_args=(filling, folder, done),
-        batch_size=None,  # a block is a batch
-        batch_format="pyarrow",
-        compute=ActorPoolStrategy(min_size=1, max_size=most),
-        max_restarts=-1,
-        max_task_retries=TRIES,
-    )
+    folder = output.absolute()
     summary = Summary()
-    for counts in told.iter_rows():
-        summary = summary.plus(**counts)
-        report(summary)
+    with open_results(folder, filling.record()) as done:
+        told = ds.repartition(target_num_rows_per_block=batch).map_batches(
+            Worker,
+            fn_constructor_args=(filling, folder, done),
+            batch_size=None,  # a block is a batch
+            batch_format="pyarrow",
+            # Not all at once, so that those who read the rows find a core as well.
+            compute=ActorPoolStrategy(min_size=1, max_size=most),
+            ray_remote_args_fn=lambda: ACTOR,
+        )
+        try:
+            for counts in told.iter_rows():
+                summary = summary.plus(**counts)
+                report(summary)
+        except RayError as error:
+            raise CaesuraError(
+                f"Ray gave up on a batch of rows: {error} "
+                "What is filled stays, and the same call goes on from there."
+            ) from error
     return summary
