@@ -158,7 +158,7 @@ def test_songs_come_back_as_midi_files(tmp_path):
     ode_to_joy().save(tmp_path / "song.mid")
     content = (tmp_path / "song.mid").read_bytes()
     table = pa.table({"id": ["song", "noise"], "data": [content, b"noise"]})
-    composition = Composition(gaps=((2, 3),), keep=("top",))
+    composition = Composition(gaps=((3, 5),), unit="steps", keep=("top",))
     filling = Filling(tmp_path / "music.model", samples=2, composition=composition)
     assert fill_locally([table], filling, tmp_path / "out") == Summary(filled=1, failed=1)
     told = answers(tmp_path / "out")
@@ -181,6 +181,9 @@ def test_a_column_may_say_what_is_missing(tmp_path):
     (tmp_path / "back.npy").write_bytes(told.fill)
     assert np.array_equal(np.load(tmp_path / "back.npy"), fill.best)
     assert len(told.confidence) == 2 * KEYS
+    both = Filling(tmp_path / "music.model", composition=Composition(gaps=((1, 2),)))
+    assert fill_locally([table], both, tmp_path / "other") == Summary(failed=1)
+    assert "one must do" in answers(tmp_path / "other").reason.iloc[0]
 
 
 @pytest.fixture(scope="module")

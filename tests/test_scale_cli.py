@@ -1,6 +1,7 @@
 """`caesura fill … --engine`: folders and Parquet files in, a folder of answers out."""
 
 import json
+import sys
 
 import pandas as pd
 import pytest
@@ -63,16 +64,17 @@ def test_rows_of_parquet_files_are_filled(folder):
     assert told.fill.equals(answers(folder / "other").fill)
 
 
-def test_songs_get_new_bars(folder):
+def test_songs_get_new_notes(folder):
     music_filler().save(folder / "music.model")
     (folder / "songs").mkdir()
     ode_to_joy().save(folder / "songs" / "ode.mid")
     (folder / "songs" / "noise.mid").write_bytes(b"noise")
-    told = json.loads(ask(*words(folder, "songs", "--gap", "2", "--json", kind="music")))
+    gap = ("--gap", "3:5", "--unit", "steps", "--keep", "top")
+    told = json.loads(ask(*words(folder, "songs", *gap, "--json", kind="music")))
     assert (told["filled"], told["failed"]) == (1, 1)
     row = answers(folder / "out").loc["ode.mid"]
     song = Song.from_bytes(row.fill)
-    single = ("fill", "music", folder / "songs" / "ode.mid", "--gap", "2", "--samples", 2)
+    single = ("fill", "music", folder / "songs" / "ode.mid", *gap, "--samples", 2)
     single = (*single, "--model", folder / "music.model", "-o", folder / "one.mid")
     ask(*single, "--seed", row.seed)
     assert song == Song.load(folder / "one.mid")
@@ -100,6 +102,6 @@ def test_mistakes(folder, monkeypatch, given, sentence):
 
 
 def test_without_ray_one_sentence_says_so(folder, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ray.data", None)
+    monkeypatch.setitem(sys.modules, "ray.data", None)
     given = ("fill", "text", folder / "texts", "-o", folder / "out", "--engine", "ray")
     assert "pip install 'caesura[ray]'" in mistake(*given)

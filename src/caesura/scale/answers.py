@@ -1,7 +1,7 @@
 """The answers to a batch of rows: like ones come from one pass, and who fails, fails alone."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +9,11 @@ import numpy as np
 from caesura.errors import CaesuraError, one_line
 from caesura.fill import Fill
 from caesura.filler import Filler, Gapped
-from caesura.kinds import Music
+from caesura.kinds import Music, Series
 from caesura.kinds.csv_cells import filled_csv
 from caesura.kinds.music import music_bytes
 from caesura.medians import fill_median
-from caesura.scale.filling import Filling, is_series
+from caesura.scale.filling import Filling
 from caesura.scale.rows import ID, csv_of, read_row
 from caesura.work import count_states, likeness
 
@@ -45,9 +45,6 @@ class Pass(NamedTuple):
     size: int
 
 
-Work = Callable[[Sequence[Question]], Sequence[Answer]]
-
-
 def answer_rows(filler: Filler, filling: Filling, rows: Sequence[dict[str, Any]]) -> list[Answer]:
     """One answer to each row, which does not depend on the others."""
     answers: list[Answer] = [Answer()] * len(rows)
@@ -68,7 +65,7 @@ def answer_rows(filler: Filler, filling: Filling, rows: Sequence[dict[str, Any]]
 
 
 def _pass(filler: Filler, filling: Filling, question: Question) -> Pass:
-    if is_series(filler):
+    if isinstance(filler.kind, Series):
         return Pass(None, 1)
     strategy = filler.method(filling.strategy).strategy
     missing_steps = filler.read(question.gapped.data, question.gapped.missing).missing_steps
@@ -82,7 +79,7 @@ def _answer(
 ) -> list[Answer]:
     """Where several fail together, each is tried alone: it may be the fault of one."""
     try:
-        if is_series(filler):
+        if isinstance(filler.kind, Series):
             return [_median(filler, filling, question) for question in questions]
         fills = _fill(filler, filling, [question.gapped for question in questions], size)
         return [_tell(filler, fill) for fill in fills]
@@ -120,9 +117,12 @@ def _tell(filler: Filler, fill: Fill) -> Answer:
 
 
 def _median(filler: Filler, filling: Filling, question: Question) -> Answer:
-    given = question.gapped.data
     median = fill_median(
-        filler, given, filling.samples, strategy=filling.strategy, seed=question.gapped.seed
+        filler,
+        question.gapped.data,
+        filling.samples,
+        strategy=filling.strategy,
+        seed=question.gapped.seed,
     )
     return Answer(
         fill=filled_csv(csv_of(question.row), median.given, median.table),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.filler import MOST_SAMPLES, Filler, load
-from caesura.kinds import Composition, Music, Series
+from caesura.kinds import Composition, Music
 from caesura.modelfile import read_info
 from caesura.pretrained import find_model
 
@@ -68,8 +68,3 @@ class Filling:
         """The seed of the row with this id, wherever in the data it stands."""
         told = hashlib.sha256(f"{self.seed} {name}".encode()).digest()
         return int.from_bytes(told[:4], "big")
-
-
-def is_series(filler: Filler) -> bool:
-    """Whether the answers are tables."""
-    return isinstance(filler.kind, Series)

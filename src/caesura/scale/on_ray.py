@@ -62,7 +62,7 @@ def fill_on_ray(
     filling.load()  # a mistake is known before any worker starts
     whole_number("batch", batch, 1)
     check_columns(ds.schema().names)
-    most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    cores = int(ray.cluster_resources().get("CPU", 1))
     folder = output.absolute()
     summary = Summary()
     with open_results(folder, filling.record()) as done:
@@ -71,8 +71,8 @@ def fill_on_ray(
             fn_constructor_args=(filling, folder, done),
             batch_size=None,  # a block is a batch
             batch_format="pyarrow",
-            # Not all at once, so that those who read the rows find a core as well.
-            compute=ActorPoolStrategy(min_size=1, max_size=most),
+            compute=ActorPoolStrategy(min_size=1, max_size=workers or max(1, cores)),
+            num_cpus=1 if cores > 1 else 0,  # or who reads the rows would wait for a core for ever
             ray_remote_args_fn=lambda: ACTOR,
         )
         try:

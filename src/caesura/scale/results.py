@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
@@ -45,7 +46,7 @@ def write_answers(
     columns |= {field: [getattr(a, field) for a in answers] for field in Answer._fields}
     table = pa.table(columns, schema=_schema(fill))
     failed = pa.array([answer.reason is not None for answer in answers], pa.bool_())
-    parts = {"part": table.filter(pa.compute.invert(failed)), "failed": table.filter(failed)}
+    parts = {"part": table.filter(pc.invert(failed)), "failed": table.filter(failed)}
     for kind, rows in parts.items():
         if len(rows):
             with replacing(folder / FILLS / f"{kind}-{name}.parquet") as part:

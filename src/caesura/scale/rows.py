@@ -76,9 +76,15 @@ def not_done(rows: pa.Table, done: pa.Array) -> pa.Table:
 def read_row(kind: Kind, row: dict[str, Any], composition: Composition | None) -> Asked:
     """What is asked by one row."""
     data, missing = _data(kind, row), row.get(MISSING)
-    if isinstance(kind, Music) and missing is None:
+    if missing is None:
+        if not isinstance(kind, Music):
+            return Asked(data, None)
         arrangement = (composition or Composition()).arrange(kind, data)
         return Asked(arrangement.music, arrangement.missing)
+    if isinstance(kind, Series):
+        raise CaesuraError("In a table empty cells are missing, not the steps of a list.")
+    if composition is not None:
+        raise CaesuraError("What is missing is said of all songs and of this one: one must do.")
     return Asked(data, missing)
 
 
