@@ -153,6 +153,7 @@ def test_other_options_are_not_mixed_into_a_folder(model, tmp_path):
     assert fill_locally(rows(TEXTS), Filling(model, together=2), tmp_path).filled == 0
 
 
+@pytest.mark.slow
 def test_songs_come_back_as_midi_files(tmp_path):
     music_filler().save(tmp_path / "music.model")
     ode_to_joy().save(tmp_path / "song.mid")
@@ -205,6 +206,7 @@ def tables(tmp_path_factory):
     return place, filler
 
 
+@pytest.mark.slow
 def test_tables_get_their_medians_with_densities(tables, tmp_path):
     place, filler = tables
     shutil.copytree(place / "in", tmp_path / "in")
@@ -230,6 +232,7 @@ def test_tables_get_their_medians_with_densities(tables, tmp_path):
         assert np.isfinite(row.log_prob)
 
 
+@pytest.mark.slow
 def test_the_density_of_medians_is_that_of_a_complete_table(tables):
     """Without absent rows, the public `log_prob` can be asked."""
     from caesura.medians import fill_median

@@ -64,6 +64,7 @@ def test_rows_of_parquet_files_are_filled(folder):
     assert told.fill.equals(answers(folder / "other").fill)
 
 
+@pytest.mark.slow
 def test_songs_get_new_notes(folder):
     music_filler().save(folder / "music.model")
     (folder / "songs").mkdir()
