@@ -17,6 +17,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
@@ -221,13 +222,29 @@ class Soak:
         save_picture(figure, picture)
 
 
-def start() -> tuple[subprocess.Popen, str]:
+def start(notes: Path) -> tuple[subprocess.Popen, str]:
+    """The server and its address; what it notes goes to a file, since a pipe would fill up."""
     words = [sys.executable, "-m", "caesura.cli", "serve", "--port", "0"]
-    server = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    for line in server.stderr:
-        if found := re.search(r"http://\S+?:\d+", line):
+    with notes.open("w") as file:
+        server = subprocess.Popen(words, stderr=file)
+    while server.poll() is None:
+        if found := re.search(r"http://[^/]+", notes.read_text()):
             return server, found[0]
+        time.sleep(0.1)
     raise SystemExit("The server did not start.")
+
+
+def run(notes: Path, seconds: float) -> tuple[Soak, str, int]:
+    """What happened, the server's own metrics, and the code that it ended with."""
+    server, url = start(notes)
+    try:
+        soak = Soak(server.pid, seconds)
+        asyncio.run(soak.run(url))
+        metrics = httpx.get(f"{url}/metrics").text
+    finally:
+        server.send_signal(signal.SIGTERM)
+        code = server.wait(60)
+    return soak, metrics, code
 
 
 def main() -> None:
@@ -236,14 +253,8 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, default=Path("docs/pictures/soak.svg"))
     asked = parser.parse_args()
     random.seed(0)
-    server, url = start()
-    try:
-        soak = Soak(server.pid, 60 * asked.minutes)
-        asyncio.run(soak.run(url))
-        metrics = httpx.get(f"{url}/metrics").text
-    finally:
-        server.send_signal(signal.SIGTERM)
-        code = server.wait(60)
+    with tempfile.TemporaryDirectory() as folder:
+        soak, metrics, code = run(Path(folder) / "notes", 60 * asked.minutes)
     print(soak.table())
     sizes = np.array(soak.memory)[:, 1]
     half = len(sizes) // 2
