@@ -1,7 +1,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all fuzz faults audit lint bench docs clean
+.PHONY: demo test test-slow test-all fuzz faults audit lint bench docs clean
 
 READERS := text packed midi roll csv parquet model info recipe plan results checkpoint
 FUZZ_SECONDS ?= 60
@@ -11,6 +11,9 @@ demo: .venv/.ready  ## texts and a tune with gaps, filled: demo/out/index.html
 
 test: .venv/.ready  ## the tests, without the slow ones
 	$(PY) -m pytest -n 2 --dist loadfile -m "not slow"
+
+test-slow: .venv/.ready  ## those
+	$(PY) -m pytest -n 2 --dist loadfile -m slow
 
 test-all: .venv/.ready  ## all tests
 	$(PY) -m pytest -n 2 --dist loadfile

@@ -52,7 +52,11 @@ def weighed(found: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(batch()[2][:, None], jnp.sin(found) * weights, 0.0))
 
 
-CASES = [(1, None, "plain"), (1, "none", "plain"), (2, "added", "plain"), (2, "gating", "tuned")]
+CASES = [(1, None, "plain"), (2, "gating", "tuned")]
+CASES += [
+    pytest.param(*case, marks=pytest.mark.slow)
+    for case in [(1, "none", "plain"), (2, "added", "plain")]
+]
 
 
 @pytest.mark.parametrize(("layers", "missing_input", "tuning"), CASES)

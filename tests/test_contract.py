@@ -50,8 +50,17 @@ class Case:
 
 CASES = [Case(s, h, "tanh", 1) for s in STRATEGIES for h in HEADS if s != "bayes" or h == "softmax"]
 CASES += [Case(s, "softmax", c, 2) for s in ("nade", "oneway") for c in CELLS if c != "tanh"]
-SLOW = [Case(s, "softmax", c, 2) for s in ("gsn", "bayes") for c in CELLS if c != "tanh"]
-SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in SLOW]
+CASES += [Case(s, "softmax", c, 2) for s in ("gsn", "bayes") for c in CELLS if c != "tanh"]
+
+
+def is_slow(case: Case) -> bool:
+    """Whether it takes long to compile."""
+    large = case.layers > 1 or case.head not in ("softmax", "bernoulli")
+    return large and case.strategy in ("gsn", "bayes", "sir")
+
+
+def marked(case: Case) -> object:
+    return pytest.param(case, marks=pytest.mark.slow) if is_slow(case) else case
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,7 @@ class Solved:
         return np.asarray(self.strategy.draw(jax.random.key(seed), self.net, self.window, 4))
 
 
-@pytest.fixture(scope="module", params=CASES + SLOW, ids=str)
+@pytest.fixture(scope="module", params=map(marked, CASES), ids=str)
 def solved(request) -> Solved:
     case = request.param
     strategy = STRATEGIES[case.strategy](**OPTIONS[case.strategy])

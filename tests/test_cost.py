@@ -197,6 +197,7 @@ def compilations():
     jax.monitoring.clear_event_listeners()
 
 
+@pytest.mark.slow
 def test_a_hundred_lengths_share_their_compilations(compilations):
     alphabet = "abcdefgh "
     net = bidirectional(KEY, Categorical(len(alphabet)), head="softmax", hidden=4)

@@ -138,7 +138,8 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
         ("", "is no table"),
         ("a\n", "has no rows"),
         ("word\nx\ny\n", "no column of numbers"),
-        ("a,a\n1,2\n", "'a' has 1 observed numbers"),  # pandas calls the second a.1
+        ("a\n1\n", "'a' has 1 observed numbers"),
+        ("a,a\n1,2\n", "two columns called 'a'"),
         ("a\n1\ninf\n3\n", "'a' is infinite in row 1"),
         ("t,a\n2024-01-02,1\n2024-01-01,2\n", "row 1 (2024-01-01 00:00:00) goes back"),
         ("t,a\n2024-01-01,1\n2024-01-01,2\n", "has the time of the row before"),

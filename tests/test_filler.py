@@ -147,7 +147,7 @@ def test_to_json_holds_everything(filler):
         (lambda f: f.fill("ab_", strategy="nad"), "did you mean 'nade'"),
         (
             lambda f: f.fill("ab_", strategy="zzzz"),
-            "known are bayes, gsn, nade, onegram, oneway, sir",
+            "known are bayes, bothways, gsn, nade, onegram, oneway, sir",
         ),
         (lambda f: f.fill("ab_", samples=0), "'samples' must be at least 1, not 0"),
         (lambda f: f.fill("ab_", strategy=GSN(chains=0)), "'chains' must be at least 1, not 0"),

@@ -13,7 +13,7 @@ from caesura.strategies import NADE, OneWay, Strategy, around_missing
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("gaussian")]
+pytestmark = pytest.mark.slow
 
 STEPS, D = 20, 2
 A = np.array([[0.9, 0.0], [0.3, 0.5]])  # x_t = A x_{t−1} + noise

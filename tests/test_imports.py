@@ -19,9 +19,11 @@ LAYERS = [
     {"fill", "modelfile"},
     {"filler", "evaluate"},
     {"draws", "learn", "training_progress"},
-    {"imputation"},
+    {"imputation", "work"},
+    {"medians"},
     {"__init__"},
     {"reproduce"},
+    {"scale"},
     {"web"},
     {"cli", "sklearn"},
 ]
@@ -36,6 +38,7 @@ STRANGERS = [
     {"fill", "modelfile"},
     {"filler", "evaluate"},
     {"cli", "sklearn"},
+    {"scale", "web"},
 ]
 
 

@@ -37,6 +37,7 @@ def batch():
     return Example(jnp.asarray(values), jnp.asarray(draw.random((T, B, 3)) < 0.5), yes, yes)
 
 
+@pytest.mark.slow
 def test_nothing_is_learnt_of_how_they_are_distributed(net, batch):
     """What the head says of the last component has no gradient; what it says of others has one."""
 

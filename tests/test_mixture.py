@@ -66,7 +66,8 @@ def parameters(head, frame, observed, sides=2):
             line[d] = near[0][0]
     values, ages = np.concatenate(values), np.concatenate(ages)
     off = np.where(ages > 0, values - line, 0)
-    features = np.concatenate([line[None], ages > 0, np.log(np.maximum(ages, 1)), off, np.abs(off)])
+    away, apart = np.log(np.maximum(ages, 1)), np.log1p(10 * np.abs(off))
+    features = np.concatenate([np.arcsinh(line)[None], ages > 0, away, np.arcsinh(off), apart])
     scale = np.exp(W["b_s"] + (W["U_s"] * features).sum(axis=0))
     a = W["b_z"] + W["W_z"] @ h + W["W_n"] @ features.ravel()
     shift = np.zeros((D, 1))

@@ -238,6 +238,7 @@ def test_metropolis_chains_end_in_the_posterior_and_say_how_much_they_accepted(p
     assert accepted.mean() == pytest.approx(acceptance(problem), abs=slack)
 
 
+@pytest.mark.slow
 def test_a_model_with_both_nets_fills_by_it_and_is_evaluated(tmp_path):
     pair = make_pair(Categorical(3))
     filler = Filler(

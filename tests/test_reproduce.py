@@ -13,13 +13,10 @@ import caesura
 from caesura.cli.gap_counter import GapCounter
 from caesura.datasets import texts
 from caesura.reproduce import paper
-from caesura.reproduce.measures import cut
-from caesura.reproduce.plan import read_plan
 from caesura.reproduce.results import Results
 from tiny_paper import PLAN, ask, copying, making, of, rows_of, run
 
-# What most tests here look at takes a minute to make: one worker makes it, and runs them all.
-pytestmark = pytest.mark.xdist_group("reproduce")
+pytestmark = pytest.mark.slow  # what most tests here look at takes a minute to make
 command = import_module("caesura.cli.reproduce")  # the package has a function of that name
 made = pytest.fixture(scope="module")(making)
 copy = pytest.fixture(copying)
@@ -287,46 +284,3 @@ def test_other_mistakes_get_one_sentence(made, copy, tmp_path):
     twice = PLAN + PLAN[PLAN.rindex("[[training]]") :]
     (copy / "plan.toml").write_text(twice)
     assert "trains the recipe 'paper-nade' on 'wiki96' twice" in mistake("all", *at(copy))
-
-
-# The plan of the package.
-
-
-def test_the_default_plan_fills_every_place_of_the_tables():
-    plan = read_plan()
-    served = {(s.dataset, s.recipe): s for s in plan.subjects}
-    for item, table in paper.TABLES.items():
-        assert set(plan.items[item].datasets) == set(paper.DATASETS)
-        for row in table:
-            for source, recipe in row.recipes.items():
-                for name, number in zip(paper.DATASETS, row.values, strict=True):
-                    # Text has no notes, and music is beyond enumeration.
-                    if (source, name) == ("frames", "wiki96") or (
-                        row.strategy != "sir" and number is None
-                    ):
-                        continue
-                    subject = served[name, recipe]
-                    assert item in subject.items
-                    assert row.strategy in ("", *subject.serves)
-    order = [t.recipe.startswith("paper-") for t in plan.trainings]
-    assert order == sorted(order)
-
-
-def test_the_default_plan_follows_the_protocol_of_the_paper():
-    plan = read_plan()
-    assert (plan.gap, plan.margin) == (5, 10)
-    for name in ("gsn", "bayes"):
-        assert (plan.strategies[name].steps, plan.strategies[name].chains) == (100, 100)
-    for row in paper.TABLE1:
-        for name in paper.DATASETS:
-            wanted = paper.gaps(name, row.strategy)
-            if row.strategy != "bayes" or name == "wiki96":
-                assert plan.items["table1"].limit(name, row.strategy) == wanted
-
-
-def test_sequences_are_cut_into_parts_that_hold_all_of_them():
-    sequences = [np.arange(n)[:, None] for n in (5, 8, 1)]
-    parts = cut(sequences, 4)
-    assert [len(part) for part in parts] == [4, 1, 4, 4, 1]
-    np.testing.assert_array_equal(np.concatenate(parts), np.concatenate(sequences))
-    assert cut(sequences, None) is sequences

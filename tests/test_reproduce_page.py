@@ -14,7 +14,6 @@ from caesura.reproduce.pictures import draw_pictures
 from caesura.reproduce.results import Results
 from tiny_paper import making, rows_of, run
 
-pytestmark = pytest.mark.xdist_group("reproduce")
 ROOT = Path(__file__).parent.parent
 made = pytest.fixture(scope="module")(making)
 

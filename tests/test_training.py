@@ -258,6 +258,7 @@ def test_training_learns_and_is_repeatable():
         assert np.array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_several_recipes_make_one_filler_that_serves_every_strategy():
     text = ["abcd" * 20] * 6
     tiny = {"hidden": 4, "steps": 2, "batch": 2, "length": 12, "validate_every": 1}

@@ -84,6 +84,7 @@ def test_probabilities_are_those_of_the_library(client, fillers):
     assert told == {"log_prob": float(log_prob), "standard_error": 0.0}
 
 
+@pytest.mark.slow
 def test_the_last_of_a_chain_is_what_gsn_fills_with(client, fillers):
     asked = TEXT | {"samples": 2, "seed": 3}
     told = client.post("/api/fill/chain", json=asked)

@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium"),
-    pytest.mark.xdist_group("page"),  # so that what one test compiles serves the others
 ]
 
 

@@ -134,6 +134,7 @@ def test_columns_can_be_left_out(client):
     assert after["wind"].notna().all()
 
 
+@pytest.mark.slow
 def test_a_model_that_is_offered_fills_without_training():
     filler = train([wave()], kind="series", steps=1, **SMALL)
     with TestClient(make_app({"tides": filler})) as client:

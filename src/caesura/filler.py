@@ -79,7 +79,7 @@ class Filler:
         samples = whole_number("samples", samples, 1, MOST_SAMPLES)
         key_draw, key_score, key_marginals = (make_key(seed, use) for use in range(3))
         method = self.method(strategy)
-        sequence = self._check(self.kind.read(data), missing)
+        sequence = self.read(data, missing)
         if not sequence.gaps:
             sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
             same = self.kind.write(data, sequence.missing, sequence.values)
@@ -111,7 +111,7 @@ class Filler:
         too long for an exact score are refused: its estimate would be random as well.
         """
         method = self.method("nade")
-        sequences = [self._check(self.kind.read(one.data), one.missing) for one in asked]
+        sequences = [self.read(one.data, one.missing) for one in asked]
         lengths = [gap.stop - gap.start for sequence in sequences for gap in sequence.gaps]
         if max(lengths, default=0) > NADE().exact_up_to or not all(s.gaps for s in sequences):
             raise CaesuraError("What is filled together has gaps, and such as are scored exactly.")
@@ -166,12 +166,16 @@ class Filler:
         """The distribution at each missing place."""
         key = make_key(seed)
         method = self.method(strategy)
-        sequence = self._check(self.kind.read(data), missing)
+        sequence = self.read(data, missing)
         if not sequence.gaps:
             symbols = self.kind.symbols()
             nothing = np.zeros((0, len(symbols)))
             return Marginals(np.zeros((0, 2), int), symbols, nothing, nothing)
         return self._marginals(key, method, sequence, method.window(sequence))
+
+    def read(self, data: Any, missing: Missing | None = None) -> Sequence:
+        """The data as the nets see it, with all in it that is missing."""
+        return self._check(self.kind.read(data), missing)
 
     def save(self, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
         """Write the model file that `load` reads; 'float16' and 'bfloat16' halve its size."""

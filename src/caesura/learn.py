@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,21 +12,24 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int64, Shaped
 
 from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler, make_key
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
 from caesura.nets.frames import Continuous, Frame, make_frame
-from caesura.nets.rnn import Net, onegram
+from caesura.nets.rnn import Net, count, onegram, onegram_of
 from caesura.strategies.base import NetName
+from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.loop import Data, Progress, Trained, begin, fit
+from caesura.training.packed import Packed, check_fields, is_packed, open_packed
 from caesura.training.recipe import DEFAULT, DEFAULTS, Chosen, Recipe, choose
+from caesura.training.stored import Stored, lengths_of, smallest_type
 from caesura.version import __version__
 
-Pieces = list[Shaped[np.ndarray, "_ D"]]
+Pieces = Sequence[Shaped[np.ndarray, "_ D"]]
 FEW = 5  # pieces, of which none can be spared for validation
 
 
@@ -46,7 +49,8 @@ def train(
 ) -> Filler:
     """A filler with the net that the recipe trains, and a one-gram.
 
-    `data` is a list of items (strings, arrays, songs) or of paths to files and folders of them.
+    `data` is a list of items (strings, arrays, songs) or of paths to files and folders of them; or
+    the path of one folder of packed texts, which may be larger than memory.
     `recipe` is a name, the path of a TOML file, or several with commas between, for a filler with a
     forward and a bidirectional net; by default it is 'nade', or 'series' for series. Any field of a
     recipe, and any of the kind's, can be given by keyword. The nets are chosen on `valid`, or on a
@@ -54,15 +58,22 @@ def train(
 
     With a folder for `checkpoints`, the training is saved there as it goes, and `resume` goes on
     from what an earlier run left: the weights at the end are the same, bit for bit.
+
+    Where `jax.distributed` has joined several processes, each calls this with the same arguments:
+    they share every batch, the first one writes the checkpoints, and all return the same filler.
     """
     kind_type = lookup(KINDS, kind, "kind")
     recipe = DEFAULTS.get(kind, DEFAULT) if recipe is None else recipe
     chosen = _choose(recipe, kind, kind_type, overrides)
-    items = _items(kind_type, data)
-    held_out = None if valid is None else _items(kind_type, valid)
-    learnt = kind_type.learn(items, **chosen[0].kind_fields)
+    data = _listed(data)
+    packed = _packed(kind, data)
+    items = [] if packed else _items(kind_type, data)
+    held_out = None if valid is None else _items(kind_type, _listed(valid))
+    if packed:
+        check_fields(packed, chosen[0].kind_fields)
+    learnt = packed.kind if packed else kind_type.learn(items, **chosen[0].kind_fields)
     frame = make_frame(learnt.frame, learnt.size, learnt.informing, learnt.categories)
-    pieces = _read(learnt, frame, items, "training data")
+    pieces = packed.pieces if packed else _read(learnt, frame, items, "training data")
     first = chosen[0].recipe
     split = (
         hold_out(pieces, first.held_out, seed)
@@ -70,7 +81,11 @@ def train(
         else Data(pieces, _read(learnt, frame, held_out, "validation data"))
     )
     identity = _identity(learnt, split, seed)
-    nets: dict[NetName, Net] = {"onegram": onegram(frame, np.concatenate(split.train))}
+    nets: dict[NetName, Net] = {
+        "onegram": _onegram_of_packed(packed, frame, split.valid)
+        if packed
+        else onegram(frame, np.concatenate(split.train))
+    }
     records: dict[str, Any] = {}
     for one in chosen:
         name = one.recipe.net
@@ -85,6 +100,13 @@ def train(
             raise CaesuraError(
                 f"An earlier run left checkpoints in '{checkpoints}': resume it, or remove them."
             )
+        processes.check_alike(
+            f"{run} {state.step}",
+            "The processes do not train the same: their data, recipes, seeds, versions or "
+            "checkpoints differ.",
+        )
+        if not processes.is_first():
+            saved = None  # one writes for all
         if saved:
             saved.begin(state)
         result = fit(
@@ -134,31 +156,37 @@ def _choose(
     return chosen
 
 
-def _items(kind: type[Kind], data: Any) -> list[Any]:
+def _listed(data: Any) -> list[Any]:
     if isinstance(data, str):
         raise CaesuraError("Data to learn from is a list, not one string.")
     if isinstance(data, Path):
-        data = [data]
+        return [data]
     if not isinstance(data, Iterable):
         raise CaesuraError(f"Data to learn from is a list, not {type(data).__name__}.")
+    return list(data)
+
+
+def _packed(kind: str, data: list[Any]) -> Packed | None:
+    """The packed texts, if that is what the data is."""
+    folders = [d for d in data if isinstance(d, Path) and is_packed(d)]
+    if not folders:
+        return None
+    if kind != "text" or len(data) > 1:
+        raise CaesuraError(f"The packed texts in '{folders[0]}' are data for text, and all of it.")
+    return open_packed(folders[0])
+
+
+def _items(kind: type[Kind], data: list[Any]) -> list[Any]:
     items = kind.items(data)
     if not items:
         raise CaesuraError("There is nothing to learn from.")
     return items
 
 
-def _read(kind: Kind, frame: Frame, items: list[Any], what: str) -> Pieces:
+def _read(kind: Kind, frame: Frame, items: list[Any], what: str) -> list[Shaped[np.ndarray, "_ D"]]:
     """The items as small numbers, which all of the data must fit into a device's memory as."""
     pieces = []
-    dtype = (
-        np.float32
-        if isinstance(frame, Continuous)
-        else np.int8
-        if frame.cardinality <= 128
-        else np.int16
-        if frame.cardinality <= 2**15
-        else np.int32
-    )
+    dtype = np.float32 if isinstance(frame, Continuous) else smallest_type(frame.cardinality)
     for number, item in enumerate(items):
         sequence = kind.read_complete(item)
         if sequence.missing.any():
@@ -169,22 +197,41 @@ def _read(kind: Kind, frame: Frame, items: list[Any], what: str) -> Pieces:
 
 def hold_out(pieces: Pieces, share: float, seed: int) -> Data:
     """A share for validation: whole pieces where there are enough, else the end of each."""
+    lengths = lengths_of(pieces)
     if len(pieces) < FEW:
-        cuts = [int(len(piece) * (1 - share)) for piece in pieces]
-        if not any(cuts):
+        cuts = (lengths * (1 - share)).astype(np.int64)
+        if not cuts.any():
             raise CaesuraError("There is too little data to hold any of it out for validation.")
-        ends = [piece[cut:] for piece, cut in zip(pieces, cuts, strict=True)]
-        return Data(
-            [p[:c] for p, c in zip(pieces, cuts, strict=True) if c], [e for e in ends if len(e)]
-        )
+        return Data(_parts(pieces, np.zeros_like(cuts), cuts), _parts(pieces, cuts, lengths))
     order = np.random.default_rng(seed).permutation(len(pieces))
-    lengths = np.cumsum([len(pieces[i]) for i in order])
-    count = int(np.clip(np.searchsorted(lengths, share * lengths[-1]) + 1, 1, len(pieces) - 1))
-    chosen = set(order[:count].tolist())
+    sums = np.cumsum(lengths[order])
+    few = int(np.clip(np.searchsorted(sums, share * sums[-1]) + 1, 1, len(pieces) - 1))
+    chosen = np.zeros(len(pieces), bool)
+    chosen[order[:few]] = True
+    nothing = np.zeros_like(lengths)
     return Data(
-        [piece for i, piece in enumerate(pieces) if i not in chosen],
-        [piece for i, piece in enumerate(pieces) if i in chosen],
+        _parts(pieces, nothing, np.where(chosen, 0, lengths)),
+        _parts(pieces, nothing, np.where(chosen, lengths, 0)),
     )
+
+
+def _parts(
+    pieces: Pieces, begins: Int64[np.ndarray, " pieces"], ends: Int64[np.ndarray, " pieces"]
+) -> Pieces:
+    """A stretch of each piece, those that are empty left out."""
+    numbers = np.flatnonzero(ends > begins)
+    if isinstance(pieces, Stored):
+        return pieces.part(numbers, begins[numbers], ends[numbers])
+    return [pieces[n][begins[n] : ends[n]] for n in numbers.tolist()]
+
+
+def _onegram_of_packed(packed: Packed, frame: Frame, valid: Pieces) -> Net:
+    """Of all that was packed but what is held out of it; only that is read."""
+    counts = packed.counts[None]
+    if isinstance(valid, Stored):
+        for block in valid.blocks():
+            counts = counts - count(frame, block)
+    return onegram_of(frame, counts)
 
 
 def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
@@ -213,16 +260,20 @@ def _identity(kind: Kind, data: Data, seed: int) -> dict[str, Any]:
     """What two runs have in common that may go on from each other's checkpoints."""
     content = hashlib.sha256()
     for part in data:
-        for piece in part:
-            content.update(str(piece.shape).encode())
-            content.update(piece.tobytes())
+        if isinstance(part, Stored):
+            content.update(part.fingerprint.encode())
+            content.update(part.starts.tobytes() + part.lengths.tobytes())
+        else:
+            for piece in part:
+                content.update(str(piece.shape).encode())
+                content.update(piece.tobytes())
         content.update(b"|")
     told = {
         "fingerprint": content.hexdigest(),
         "pieces": len(data.train),
-        "steps": sum(map(len, data.train)),
+        "steps": int(lengths_of(data.train).sum()),
         "valid_pieces": len(data.valid),
-        "valid_steps": sum(map(len, data.valid)),
+        "valid_steps": int(lengths_of(data.valid).sum()),
     }
     return {"data": told, "kind": asdict(kind), "seed": seed}
 

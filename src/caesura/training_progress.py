@@ -116,6 +116,12 @@ def showing() -> Iterator[Callable[[str, "Progress"], None]]:
             live.is_ready()
 
 
+@contextmanager
+def nothing_shown() -> Iterator[Callable[[str, "Progress"], None]]:
+    """For a process beside the one that speaks for all."""
+    yield lambda net, progress: None
+
+
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 

@@ -1,5 +1,6 @@
-"""`caesura data`: the public sets that can be trained and measured on."""
+"""`caesura data`: the public sets that can be trained and measured on, and texts packed for it."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ from caesura.cli.live_line import LiveLine
 from caesura.cli.options import DataFolder, Json
 from caesura.cli.output import answer_json, answer_table, note
 
-app = typer.Typer(no_args_is_help=True, help="List, fetch and verify public data sets.")
+app = typer.Typer(no_args_is_help=True, help="List, fetch and verify public data sets; pack texts.")
 
 
 @app.command("list")
@@ -64,6 +65,57 @@ def fetch(
         note(f"{name}: {'fetched' if fetched[name] else 'here already'}")
     if json:
         answer_json({"folder": str(data_folder(folder)), "fetched": fetched})
+
+
+@app.command()
+def pack(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA",
+            help="Files, folders of .txt, or public sets by name, as for `caesura train text`.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="PACKED", help="The folder to make.")
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A field of the text: alphabet, alphabet_size or gap_char; may be given several "
+            "times.",
+        ),
+    ] = None,
+    folder: DataFolder = None,
+    json: Json = False,
+) -> None:
+    """Pack texts into a folder from which `caesura train text` reads only what it needs.
+
+    For texts that are larger than memory, or in very many files: they are read here, little by
+    little and twice, and never again. A model that is trained on PACKED is the one that would be
+    trained on DATA. A character takes a byte with an alphabet of up to 128, and two beyond.
+    """
+    from caesura.cli.sources import load_sources, parse_sources
+    from caesura.training.packed import pack
+    from caesura.training.recipe import parse_setting
+
+    sources = parse_sources(data, "text", "train")
+    fields = dict(parse_setting(setting) for setting in settings or [])
+    with LiveLine() as line:
+        packed = pack(
+            list(load_sources(sources, folder)),
+            output,
+            fields,
+            progress=lambda work, characters: line.show(f"{work}: {characters:,} characters"),
+        )
+    told = {"folder": str(output), "texts": len(packed.pieces)}
+    told |= {"characters": len(packed.pieces.values), "symbols": packed.kind.size}
+    if json:
+        answer_json(told)
+    else:
+        print("{folder}: {texts} texts, {characters} characters, {symbols} symbols".format(**told))
 
 
 @app.command()

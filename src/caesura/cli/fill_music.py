@@ -1,6 +1,5 @@
 """`caesura fill music`: bars of a MIDI file or steps of a roll, written to another file."""
 
-import io
 import json as json_format
 from enum import StrEnum
 from pathlib import Path
@@ -8,17 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caesura.cli.fill_many import Many, fill_many
 from caesura.cli.models import load_for
-from caesura.cli.options import Json, ModelOption, Samples, Seed, StrategyOption
+from caesura.cli.options import (
+    DataColumn,
+    EngineOption,
+    IdColumn,
+    Json,
+    ModelOption,
+    Samples,
+    Seed,
+    StrategyOption,
+)
 from caesura.cli.output import answer_json, answer_table, in_terminal
 from caesura.cli.places import check_output
-from caesura.cli.spans import Span, parse_span
+from caesura.cli.spans import parse_span
 from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.fill import Fill
-    from caesura.kinds import Music
 
 
 class Unit(StrEnum):
@@ -100,6 +108,9 @@ def music(
             "--all", help="Write the other fills too, likeliest first: FILE-2, FILE-3 and so on."
         ),
     ] = False,
+    engine: EngineOption = None,
+    id_column: IdColumn = "id",
+    data_column: DataColumn = "data",
     json: Json = False,
 ) -> None:
     """Fill gaps in a piece of music.
@@ -110,30 +121,39 @@ def music(
     """
     if output is None and not json:
         raise CaesuraError("Music needs a file to be written to: give it with -o.")
-    from caesura.kinds import arrange
+    from caesura.files import write_bytes
+    from caesura.kinds import Composition
+    from caesura.kinds.music import music_bytes
 
+    composition = Composition(
+        gaps=tuple(parse_span(gap) for gap in gaps or []),
+        unit=unit.value,
+        keep=tuple(keep or ()),
+        voice=voice,
+        force=tuple(force or ()),
+        forbid=tuple(forbid or ()),
+    )
+    if engine is not None:
+        fill_many(
+            Many(engine, song, output, id_column, data_column, json),
+            "music",
+            model,
+            {
+                "samples": samples,
+                "strategy": strategy,
+                "seed": seed,
+                "composition": composition,
+            },
+            not_for_many={"--all": every},
+        )
+        return
     weights = find_model(model or "music")
     files = [] if output is None else _files(output, samples if every else 1)
     for file in files:
         check_output(file, (song, weights))
-    spans = [parse_span(gap) for gap in gaps or []]
     filler = load_for("music", weights)
     kind: Any = filler.kind  # of music, then
-    sequence = kind.read(song)
-    if not (spans or keep or voice or sequence.missing.any()):
-        raise CaesuraError(f"Nothing is missing in '{song}': say what is, as in --gap 8:12.")
-    length = len(sequence)
-    steps = [step for span in spans for step in _steps(kind, song, span, unit, length)]
-    whole = not (spans or sequence.missing.any())
-    arrangement = arrange(
-        kind,
-        song,
-        range(length) if whole else steps,
-        keep=keep or (),
-        voice=voice,
-        force=force or (),
-        forbid=forbid or (),
-    )
+    arrangement = composition.arrange(kind, song)
     fill = filler.fill(
         arrangement.music,
         missing=arrangement.missing,
@@ -143,7 +163,7 @@ def music(
     )
     order = fill.log_probs.argsort()[::-1]
     for file, number in zip(files, order, strict=False):
-        _write(file, fill.samples[number])
+        write_bytes(file, music_bytes(fill.samples[number]))
     if json:
         answer_json(json_format.loads(fill.to_json()) | {"files": [str(file) for file in files]})
     elif in_terminal():
@@ -156,41 +176,6 @@ def _files(output: Path, count: int) -> list[Path]:
     """The file itself for the best fill, and numbered ones beside it."""
     others = (output.with_stem(f"{output.stem}-{number}") for number in range(2, count + 1))
     return [output, *others]
-
-
-def _steps(kind: Any, song: Path, span: Span, unit: Unit, steps: int) -> range:
-    if unit is Unit.STEPS:
-        if span.stop > steps:
-            raise CaesuraError(f"The gap {span} ends behind the {steps} steps of '{song}'.")
-        return range(*span)
-    return _steps_of_bars(kind, song, span)
-
-
-def _steps_of_bars(kind: "Music", path: Path, span: Span) -> range:
-    from caesura.kinds import Song
-
-    if path.suffix.lower() == ".npy":
-        raise CaesuraError(f"The roll '{path}' has no bars: give its steps with --unit steps.")
-    bars = len(Song.load(path).bars)
-    if span.first < 1 or span.stop > bars + 1:
-        raise CaesuraError(f"The gap {span} is not within the bars 1 to {bars} of '{path}'.")
-    steps = kind.steps_of_bars(path, *span)
-    return range(steps.start, steps.stop)
-
-
-def _write(file: Path, music: Any) -> None:
-    """A song as a MIDI file, a roll as NumPy saves it."""
-    import numpy as np
-
-    from caesura.files import write_bytes
-    from caesura.kinds import Song
-
-    if isinstance(music, Song):
-        music.save(file)
-        return
-    content = io.BytesIO()
-    np.save(content, music)
-    write_bytes(file, content.getvalue())
 
 
 def _show(fill: "Fill", files: list[Path], order: list[int]) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caesura.cli.cores import use_all_cores
+from caesura.cli.fill_many import Many, fill_many
 from caesura.cli.models import load_for
-from caesura.cli.options import Json, Seed, StrategyOption
+from caesura.cli.options import DataColumn, EngineOption, IdColumn, Json, Seed, StrategyOption
 from caesura.cli.output import answer_json, answer_table, in_terminal, note, noted_warnings
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
@@ -138,6 +139,9 @@ def series(
     ] = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
+    engine: EngineOption = None,
+    id_column: IdColumn = "id",
+    data_column: DataColumn = "data",
     json: Json = False,
 ) -> None:
     """Fill the gaps of a table.
@@ -147,6 +151,34 @@ def series(
     is written as it was read, and columns of many different words come through untouched. The path
     of what was written goes to stdout.
     """
+    if engine is not None:
+        if model is None:
+            raise CaesuraError(
+                "Many tables are filled by one model: train it with `caesura train series`, and "
+                "give it with --model."
+            )
+        fill_many(
+            Many(engine, table, output, id_column, data_column, json),
+            "series",
+            model,
+            {
+                "samples": samples,
+                "strategy": strategy,
+                "seed": seed,
+                "kind_fields": {"add_rows": add_rows} | ({} if time is None else {"time": time}),
+            },
+            not_for_many={
+                "--columns": columns,
+                "--covariates": covariates,
+                "--bounds": bounds,
+                "--freq": freq,
+                "--set": settings,
+                "--quantiles": quantiles,
+                "--samples-to": samples_to,
+                "--pictures": pictures,
+            },
+        )
+        return
     outputs = [output] if samples_to is None else [output, samples_to]
     for file in outputs:
         check_output(file, (table, *([model] if model else [])))

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caesura.cli.compiled import compile_quickly
+from caesura.cli.fill_many import Many, fill_many
 from caesura.cli.models import load_for
-from caesura.cli.options import Json, ModelOption, Samples, Seed, StrategyOption
+from caesura.cli.options import (
+    DataColumn,
+    EngineOption,
+    IdColumn,
+    Json,
+    ModelOption,
+    Samples,
+    Seed,
+    StrategyOption,
+)
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
 from caesura.cli.spans import parse_span
@@ -65,12 +75,29 @@ def text(
             "--all", help="Show all fills with their probabilities; a terminal shows the likeliest."
         ),
     ] = False,
+    engine: EngineOption = None,
+    id_column: IdColumn = "id",
+    data_column: DataColumn = "data",
     json: Json = False,
 ) -> None:
     """Fill the gaps of a text.
 
     The likeliest of the fills goes to stdout, and nothing else where that is no terminal.
     """
+    if engine is not None:
+        fill_many(
+            Many(engine, Path(given), output, id_column, data_column, json),
+            "text",
+            model,
+            {
+                "samples": samples,
+                "strategy": strategy,
+                "seed": seed,
+                "kind_fields": {} if gap_char is None else {"gap_char": gap_char},
+            },
+            not_for_many={"--gap": gaps, "--all": every},
+        )
+        return
     weights = find_model(model or "text")
     if output is not None:
         check_output(output, (given, weights))

@@ -1,5 +1,6 @@
 """The options that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,36 @@ StrategyOption = Annotated[
         metavar="NAME",
         help="How to fill: nade, bothways, gsn, bayes, sir, oneway or onegram.",
         show_default="the model's own",
+    ),
+]
+
+
+class Engine(StrEnum):
+    """Who fills many."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+EngineOption = Annotated[
+    Engine | None,
+    typer.Option(
+        "--engine",
+        metavar="local|ray",
+        help="Fill many at once, in this process or by the workers of Ray: what is given is a "
+        "folder of such files, or Parquet files with a row for each; -o is a folder then.",
+        show_default="only one is filled",
+    ),
+]
+IdColumn = Annotated[
+    str, typer.Option(metavar="COLUMN", help="With --engine: what names the rows of Parquet files.")
+]
+DataColumn = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="With --engine: what is to be filled in the rows of Parquet files, as text, as bytes "
+        "of MIDI files or as text of CSV files.",
     ),
 ]
 Samples = Annotated[

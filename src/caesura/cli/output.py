@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,19 @@ def noted_warnings() -> Iterator[None]:
 
         warnings.showwarning = tell
         yield
+
+
+@contextmanager
+def no_answers_yet() -> Iterator[None]:
+    """What libraries below Python print meanwhile goes to stderr: it is no part of the answer."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def answer_json(document: Any) -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,14 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from caesura.cli.cores import use_all_cores
+from caesura.cli.hosts import join
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json, Seed
-from caesura.cli.output import answer_json, note, noted_warnings
+from caesura.cli.output import answer_json, no_answers_yet, note, noted_warnings
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
 from caesura.cli.sources import Source, load_sources, parse_sources
 from caesura.errors import lookup
-from caesura.training_progress import showing
+from caesura.training_progress import nothing_shown, showing
 
 
 def train(
@@ -65,6 +67,17 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from where an earlier run was stopped.")
     ] = False,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST,...",
+            help="Train on several machines together: the same command is given on each of them, "
+            "with all their names. The first one, as name or name:port, writes the model. 'auto' "
+            "asks the launcher: SLURM, Open MPI or Kubernetes.",
+            show_default="$CAESURA_COORDINATOR, $CAESURA_PROCESSES and $CAESURA_PROCESS, or this "
+            "process alone",
+        ),
+    ] = None,
     folder: DataFolder = None,
     json: Json = False,
 ) -> None:
@@ -74,6 +87,9 @@ def train(
     written. Ctrl-C or `kill` stops the training once a checkpoint is saved, with exit code 130 or
     143, and says how to resume; the resumed run ends with the very weights of an undisturbed one.
     A second Ctrl-C ends it at once.
+
+    DATA may be the folder that `caesura data pack` made: such texts are read from disk as they are
+    needed. Machines that train together must see the same DATA and the same folder of MODEL.
     """
     from caesura.kinds import KINDS
 
@@ -87,12 +103,15 @@ def train(
         note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
 
     use_all_cores()
+    join(hosts)
     from caesura.learn import train as learn
     from caesura.training.loop import Stopped
+    from caesura.training.processes import is_first
 
     with Interruption() as interruption:
         try:
-            with showing() as report, noted_warnings():
+            shown = showing() if is_first() else nothing_shown()
+            with shown as report, noted_warnings(), no_answers_yet():
                 filler = learn(
                     load_sources(sources, folder),
                     kind=kind,
@@ -108,7 +127,10 @@ def train(
                 )
         except Stopped:
             note(f"Stopped; to go on: {_again(sys.argv[1:])}")
-            raise typer.Exit(128 + interruption.signal) from None
+            # Where none came here, another process was told to stop.
+            raise typer.Exit(128 + (interruption.signal or signal.SIGTERM)) from None
+        if not is_first():
+            return
         filler.save(output)
         shutil.rmtree(checkpoints, ignore_errors=True)
     summary = _summary(output, kind, filler.training)

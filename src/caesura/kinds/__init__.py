@@ -2,6 +2,7 @@
 
 from caesura.kinds.arrange import Arrangement, arrange
 from caesura.kinds.base import Kind
+from caesura.kinds.composition import Composition
 from caesura.kinds.midi import Song
 from caesura.kinds.music import Music
 from caesura.kinds.series import Series
@@ -9,4 +10,14 @@ from caesura.kinds.text import Text
 
 KINDS: dict[str, type[Kind]] = {"text": Text, "music": Music, "series": Series}
 
-__all__ = ["KINDS", "Arrangement", "Kind", "Music", "Series", "Song", "Text", "arrange"]
+__all__ = [
+    "KINDS",
+    "Arrangement",
+    "Composition",
+    "Kind",
+    "Music",
+    "Series",
+    "Song",
+    "Text",
+    "arrange",
+]

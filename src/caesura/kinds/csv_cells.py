@@ -24,6 +24,18 @@ def fill_cells(source: Path | StringIO, given: Any, filled: Any) -> Any:
     return text
 
 
+def filled_csv(source: Path | StringIO | None, given: Any, filled: Any) -> str:
+    """The filled table as the text of a CSV file, as like to its source, if that is one, as can be.
+
+    Where rows were added, there is none that it could be like.
+    """
+    import pandas as pd
+
+    if source is not None and len(given) == len(filled):
+        filled = fill_cells(source, given, filled)
+    return str(filled.to_csv(index=not isinstance(filled.index, pd.RangeIndex)))
+
+
 def _words(column: Any, as_written: dict[Any, str]) -> list[str]:
     return [_word(value, as_written) for value in column]
 

@@ -1,5 +1,6 @@
 """Music: the 88 keys of a piano at each step, from MIDI files or piano rolls."""
 
+import io
 import os
 from collections.abc import Iterable
 from collections.abc import Sequence as List
@@ -139,6 +140,15 @@ def load_music(data: Any) -> Any:
     raise CaesuraError(
         f"Music is a MIDI file, a Song or an array [steps, {KEYS}], not {type(data).__name__}."
     )
+
+
+def music_bytes(music: Any) -> bytes:
+    """A song as a MIDI file, a roll as NumPy saves it."""
+    if isinstance(music, Song):
+        return music.to_bytes()
+    content = io.BytesIO()
+    np.save(content, music)
+    return content.getvalue()
 
 
 def _name(data: Any) -> str:

@@ -135,7 +135,8 @@ def read_csv(source: Path | StringIO, **options: Any) -> Any:
 
     # Not unpacked whatever its name ends with: a small file could unpack to more than any memory.
     options |= {"compression": None}
-    header = pd.read_csv(source, nrows=1, header=None, dtype=str, na_filter=False, **options)
+    as_words = options | {"dtype": str, "na_filter": False}
+    header = pd.read_csv(source, nrows=1, header=None, **as_words)
     names = header.iloc[0].tolist()
     _check_names([name for name in names if name])  # pandas would give twins other names
     if isinstance(source, StringIO):
@@ -146,6 +147,16 @@ def read_csv(source: Path | StringIO, **options: Any) -> Any:
             return pd.read_csv(source, **options)
         except pd.errors.ParserWarning:
             raise CaesuraError(f"Rows have more cells than the header's {len(names)}.") from None
+
+
+def parse_csv(text: str) -> Any:
+    """The DataFrame in the text of a CSV file."""
+    try:
+        return load_table(read_csv(StringIO(text)))
+    except CaesuraError:
+        raise
+    except Exception:  # broken text makes the parser raise almost anything
+        raise CaesuraError("That is no table in CSV that pandas can read.") from None
 
 
 def find_tables(paths: Any) -> list[Path]:

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from collections.abc import Sequence as List
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +47,7 @@ class Text(Kind):
     @classmethod
     def learn(
         cls,
-        items: List[Any],
+        items: Iterable[Any],
         *,
         alphabet: Any = "learn",
         alphabet_size: Any = None,

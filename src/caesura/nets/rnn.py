@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int64, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
@@ -224,11 +224,20 @@ def _memory(head: str, frame: Frame) -> Memory | None:
 
 
 def onegram(frame: Frame, values: Shaped[np.ndarray, "T D"]) -> Net:
-    """The frequencies in `values`, each count one higher so that nothing is impossible."""
+    """The frequencies in `values`."""
+    return onegram_of(frame, count(frame, values))
+
+
+def count(frame: Frame, values: Shaped[np.ndarray, "T D"]) -> Int64[np.ndarray, "D K"]:
+    """How often each of its K values is that of a component."""
     known = (np.asarray(frame.index(column[~frame.unknown(column)])) for column in values.T)
-    counts = np.stack([np.bincount(column, minlength=frame.cardinality) for column in known])
-    counts = counts + frame.unseen
-    probs = np.maximum(counts / counts.sum(axis=1, keepdims=True), TINY)
+    return np.stack([np.bincount(column, minlength=frame.cardinality) for column in known])
+
+
+def onegram_of(frame: Frame, counts: Int64[np.ndarray, "D K"]) -> Net:
+    """The frequencies by such counts, each one higher so that nothing is impossible."""
+    more = counts + frame.unseen
+    probs = np.maximum(more / more.sum(axis=1, keepdims=True), TINY)
     return constant(frame, jnp.asarray(np.log(probs), jnp.float32))
 
 

@@ -1,4 +1,4 @@
-"""Batches of examples, drawn on the device from sequences that lie there end to end."""
+"""Batches of examples, from sequences that lie end to end on the device or from what was read."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,10 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, Shaped
 
 from caesura.training.missingness import Gaps, Holes, Nothing, Parts
 from caesura.training.recipe import Recipe
+from caesura.training.stored import lengths_of
 
 
 class Example(NamedTuple):
@@ -33,7 +34,7 @@ class Corpus(eqx.Module):
     lengths: Int[Array, " pieces"]
 
     def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]]):
-        lengths = np.array([len(piece) for piece in pieces])
+        lengths = lengths_of(pieces)
         ends = np.cumsum(lengths)
         self.values = jnp.asarray(_pad(np.concatenate(pieces), 0))
         self.starts = jnp.asarray(_pad(ends - lengths, int(ends[-1])))
@@ -51,6 +52,14 @@ class Corpus(eqx.Module):
         return self.values[self.starts[piece] + offset], offset < self.lengths[piece]
 
 
+class Stretches(eqx.Module):
+    """Stretches that were read for a block of updates, where the sequences are too large to lie on
+    the device; blocks begin at the multiples of their size."""
+
+    values: Shaped[Array, "updates batch T D"]
+    valid: Bool[Array, "updates batch T"]
+
+
 def _pad(array: Shaped[np.ndarray, "n ..."], value: int) -> Shaped[np.ndarray, "m ..."]:
     """Up to a power of four."""
     n = len(array)
@@ -66,25 +75,46 @@ class Chunks(eqx.Module):
 
     def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]], recipe: Recipe):
         """About `valid_steps` steps, spread evenly over the pieces; a whole number of batches."""
-        cuts = [
-            (p, t) for p, piece in enumerate(pieces) for t in range(0, len(piece), recipe.length)
-        ]
+        counts = -(-lengths_of(pieces) // recipe.length)
+        ends = np.cumsum(counts)
         most = max(1, recipe.valid_steps // recipe.length)
-        chosen = [cuts[i] for i in np.unique(np.linspace(0, len(cuts) - 1, most).astype(int))]
+        chosen = np.unique(np.linspace(0, ends[-1] - 1, most).astype(int))
         rows = -(-len(chosen) // recipe.batch) * recipe.batch
         values = np.zeros((rows, recipe.length, pieces[0].shape[1]), pieces[0].dtype)
         valid = np.zeros((rows, recipe.length), bool)
-        for row, (p, t) in enumerate(chosen):
+        for row, cut in enumerate(chosen):
+            p = np.searchsorted(ends, cut, side="right")
+            t = (cut - (ends[p] - counts[p])) * recipe.length
             stretch = pieces[p][t : t + recipe.length]
             values[row, : len(stretch)] = stretch
             valid[row, : len(stretch)] = True
         self.values, self.valid = jnp.asarray(values), jnp.asarray(valid)
 
 
+class UpdateKeys(NamedTuple):
+    """One for each row of the batch, and one for all that is random in the net."""
+
+    rows: Key[Array, " batch"]
+    noise: PRNGKeyArray
+
+
+def keys_of_update(key: PRNGKeyArray, step: Int[Array, ""], batch: int) -> UpdateKeys:
+    """All that is random at an update follows from the training's key and the update's number."""
+    key_batch, key_noise = jax.random.split(jax.random.fold_in(key, step))
+    return UpdateKeys(jax.random.split(key_batch, batch), key_noise)
+
+
 def draw_example(key: PRNGKeyArray, corpus: Corpus, recipe: Recipe) -> Example:
     """A random stretch to learn from."""
-    key_crop, key_shift, key_hide = jax.random.split(key, 3)
-    values, valid = corpus.crop(key_crop, recipe.length)
+    key_crop, *_ = jax.random.split(key, 3)
+    return make_example(key, *corpus.crop(key_crop, recipe.length), recipe)
+
+
+def make_example(
+    key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
+) -> Example:
+    """The same of a stretch that was drawn before, by the first key that `key` splits into."""
+    _, key_shift, key_hide = jax.random.split(key, 3)
     if recipe.transpose:
         values = transpose(key_shift, values, recipe.transpose)
     return hide(key_hide, values, valid, recipe)

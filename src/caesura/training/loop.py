@@ -19,13 +19,26 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import CaesuraError
 from caesura.nets.batch import Tuning
 from caesura.nets.rnn import Net
-from caesura.training.batches import Chunks, Corpus, Example, draw_example, hide
+from caesura.training import feed, processes
+from caesura.training.batches import (
+    Chunks,
+    Corpus,
+    Example,
+    Stretches,
+    draw_example,
+    hide,
+    keys_of_update,
+    make_example,
+)
 from caesura.training.objectives import Total, total_nll, total_objective
 from caesura.training.optimiser import make_optimiser
 from caesura.training.recipe import Recipe
+from caesura.training.stored import Stored
 
 SECONDS_A_CALL = 1.0  # of updates on the device, before Python looks at signals and the clock
 MOST_SKIPPED = 50  # updates in a row whose gradient is not finite
+EVERYWHERE = jax.sharding.PartitionSpec()
+ROWS = jax.sharding.PartitionSpec(None, "batch")  # of `Stretches`: each device has its own
 
 
 class Member(eqx.Module):
@@ -77,7 +90,7 @@ class Stopped(Exception):  # noqa: N818 - it is no error
 
 
 class Data(NamedTuple):
-    """Complete sequences, to learn from and to validate on."""
+    """Complete sequences, to learn from and to validate on; what is `Stored` stays on disk."""
 
     train: Sequence[Shaped[np.ndarray, "_ D"]]
     valid: Sequence[Shaped[np.ndarray, "_ D"]]
@@ -97,20 +110,21 @@ def fit(
 ) -> Trained:
     """Train the net by the recipe, from the beginning or from a saved state.
 
-    The state is saved at every validation and every `save_every` seconds.
+    The state is saved at every validation and every `save_every` seconds. Where several processes
+    train together, each calls this with the same arguments, and comes out with the same net.
     """
     program = Program(net, recipe)
     state = state or begin(net, recipe)
-    corpus, chunks = Corpus(data.train), Chunks(data.valid, recipe)
-    members, corpus, chunks = program.everywhere((state.members, corpus, chunks))
+    members, chunks = program.everywhere((state.members, Chunks(data.valid, recipe)))
     step, history = state.step, list(state.history)
     key_updates, key_valid = jax.random.split(key)
+    source = program.source(key_updates, data.train)
     began, saved, pace = time.monotonic() - state.seconds, time.monotonic(), 1
     while step < recipe.steps and not _given_up(history, recipe):
         goal = min(recipe.steps, (step // recipe.validate_every + 1) * recipe.validate_every)
-        last = min(goal, step + pace)
+        last = min(goal, step + pace, source.end(step))
         started = time.monotonic()
-        members = program.update(key_updates, members, corpus, step, last)
+        members = program.update(key_updates, members, source.at(step), step, last)
         jax.block_until_ready(members)
         took, count, step = time.monotonic() - started, last - step, last
         # The first call compiles; later ones tell how many updates fill the time.
@@ -120,8 +134,10 @@ def fit(
         if step == goal:
             members, nll = program.validate(key_valid, members, chunks, step)
             history.append({"step": step, "loss": loss.tolist(), "nll": nll.tolist()})
-        asked = stop()
-        if step == goal or asked or time.monotonic() - saved > save_every:
+        # A signal may reach one process only, and no two clocks are the same.
+        late = time.monotonic() - saved > save_every
+        pace, asked, due = processes.largest(pace, stop(), late)
+        if step == goal or asked or due:
             save(State(members, step, history, time.monotonic() - began))
             saved = time.monotonic()
         best = int(np.argmin(np.asarray(members.best_nll)))
@@ -139,7 +155,7 @@ def fit(
         if asked and step < recipe.steps:
             raise Stopped
     best = int(np.argmin(np.asarray(members.best_nll)))
-    winner = jax.tree.map(lambda a: a[best], members)
+    winner = jax.tree.map(lambda a: jnp.asarray(np.asarray(a)[best]), members)
     return Trained(
         net=eqx.combine(winner.best, program.frozen),
         nll=float(winner.best_nll),
@@ -188,6 +204,24 @@ def tuning_for(recipe: Recipe) -> Tuning:
     return Tuning(dtype=dtype, unroll=5, width=64, batch_last=False)
 
 
+def sharing(batch: int) -> list[jax.Device]:
+    """As many devices as share a batch evenly, and equally many of each process."""
+    each: list[list[jax.Device]] = [[] for _ in range(jax.process_count())]
+    for device in jax.devices():
+        each[device.process_index].append(device)
+    for count in range(min(map(len, each)), 0, -1):
+        if batch % (count * len(each)) == 0:
+            return [device for devices in each for device in devices[:count]]
+    raise CaesuraError(f"A batch of {batch} cannot be shared evenly by {len(each)} processes.")
+
+
+class Source(NamedTuple):
+    """What an update learns from, and the first of those behind it that need something else."""
+
+    at: Callable[[int], Corpus | Stretches]
+    end: Callable[[int], int]
+
+
 class Program:
     """The two compiled functions of a training, on all devices that share a batch evenly."""
 
@@ -197,37 +231,59 @@ class Program:
         self.frozen = eqx.filter(net, eqx.is_inexact_array, inverse=True)
         self.recipe = recipe
         self.tuning = tuning_for(recipe)
-        devices = jax.local_devices()
-        share = max(n for n in range(1, len(devices) + 1) if recipe.batch % n == 0)
-        self.mesh = jax.make_mesh((share,), ("batch",), devices=devices[:share])
+        devices = sharing(recipe.batch)
+        self.mesh = jax.make_mesh((len(devices),), ("batch",), devices=devices)
         self.update = self._compile(self._update)
         self.validate = self._compile(self._validate)
 
     def everywhere(self, tree: PyTree) -> PyTree:
         """The arrays on all devices, as the compiled functions want and return them."""
-        replicated = jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
-        return jax.device_put(tree, replicated)
+        return jax.device_put(tree, jax.sharding.NamedSharding(self.mesh, EVERYWHERE))
+
+    def source(self, key: PRNGKeyArray, pieces: Sequence[Shaped[np.ndarray, "_ D"]]) -> Source:
+        """Where the updates find their stretches: on every device, unless they are on disk."""
+        if isinstance(pieces, Stored):
+            rows = jax.sharding.NamedSharding(self.mesh, ROWS)
+            blocks = feed.Feed(key, pieces, self.recipe, rows)
+            return Source(blocks.block, lambda step: (step // feed.UPDATES + 1) * feed.UPDATES)
+        corpus = self.everywhere(Corpus(pieces))
+        return Source(lambda step: corpus, lambda step: self.recipe.steps)
 
     def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Every device runs the same on its rows of a batch; sums over the batch go over all."""
-        everywhere = jax.sharding.PartitionSpec()
-        sharded = jax.shard_map(
-            function, mesh=self.mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False
-        )
+
+        def sharded(*arguments: Any) -> Any:
+            specs = tuple(ROWS if isinstance(a, Stretches) else EVERYWHERE for a in arguments)
+            run = jax.shard_map(
+                function, mesh=self.mesh, in_specs=specs, out_specs=EVERYWHERE, check_vma=False
+            )
+            return run(*arguments)
+
         return jax.jit(sharded)
 
     def _update(
-        self, key: PRNGKeyArray, members: Member, corpus: Corpus, first: Array, last: Array
+        self,
+        key: PRNGKeyArray,
+        members: Member,
+        source: Corpus | Stretches,
+        first: Array,
+        last: Array,
     ) -> Member:
         """Updates `first` to `last` in one call, so that the device never waits for Python."""
         rates = jnp.asarray(self.recipe.learning_rate)
 
         def update(step: Array, members: Member) -> Member:
-            key_batch, key_noise = jax.random.split(jax.random.fold_in(key, step))
-            keys = self._my_rows(jax.random.split(key_batch, self.recipe.batch))
+            keys, key_noise = keys_of_update(key, step, self.recipe.batch)
+            keys = self._my_rows(keys)
             key_noise = jax.random.fold_in(key_noise, jax.lax.axis_index("batch"))
-            example = partial(draw_example, corpus=corpus, recipe=self.recipe)
-            batch = jax.vmap(example, out_axes=1)(keys)
+            if isinstance(source, Corpus):
+                draw = partial(draw_example, corpus=source, recipe=self.recipe)
+                batch = jax.vmap(draw, out_axes=1)(keys)
+            else:
+                make = partial(make_example, recipe=self.recipe)
+                place = step % len(source.values)
+                read = source.values[place], source.valid[place]
+                batch = jax.vmap(make, out_axes=1)(keys, *read)
             return _each(partial(self._step, batch=batch, key=key_noise), members, rates)
 
         return jax.lax.fori_loop(first, last, update, members)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
+from caesura import work
 from caesura.errors import CaesuraError, lookup
 from caesura.fill import Fill
 from caesura.filler import Filler, Gapped
@@ -17,9 +18,8 @@ from caesura.kinds import Music, Song, Text
 from caesura.kinds.midi import TEMPO
 from caesura.kinds.notes import Grid, find_lanes
 from caesura.kinds.roll import KEYS, LOWEST_KEY
-from caesura.strategies import NADE, Strategy
-from caesura.strategies.window import bucket
-from caesura.web.limits import STEPS, Limits, check_work, count_states, measure_work
+from caesura.strategies import Strategy
+from caesura.web.limits import STEPS, Limits, check_work
 from caesura.web.schemas import (
     Box,
     LogProbAnswer,
@@ -149,16 +149,13 @@ def fill_all(tasks: Sequence[Task], size: int) -> list[TextFilled | MusicFilled]
 
 
 def likeness(task: Task, limits: Limits) -> Hashable:
-    """What tasks must share to be done together, or None for one that is done alone.
-
-    They meet the same compiled programs then, whose sizes are those of buckets.
-    """
-    work = measure_work(task.strategy, np.any(task.missing, axis=1))
-    exact = isinstance(task.strategy, NADE) and work.longest_gap <= task.strategy.exact_up_to
-    states = limits.together * count_states(task.strategy, work, task.samples)
-    if not (exact and work.width and states <= limits.states):
+    """What tasks must share to be done together, or None for one that is done alone."""
+    missing_steps = np.any(task.missing, axis=1)
+    like = work.likeness(task.strategy, missing_steps)
+    states = limits.together * work.count_states(task.strategy, missing_steps, task.samples)
+    if like is None or states > limits.states:
         return None
-    return id(task.filler), task.samples, bucket(len(task.missing)), work.width
+    return id(task.filler), task.samples, like
 
 
 def _tell_fill(task: Task, fill: Fill) -> TextFilled | MusicFilled:

@@ -16,7 +16,7 @@ from caesura.web.limits import (
 )
 
 # All but `bayes`, which needs minutes for what the others do in a second.
-StrategyName = Literal["nade", "gsn", "sir", "oneway", "onegram"]
+StrategyName = Literal["nade", "bothways", "gsn", "sir", "oneway", "onegram"]
 Base64 = Annotated[str, Field(max_length=MIDI_BYTES * 4 // 3 + 4, pattern="^[A-Za-z0-9+/]*={0,2}$")]
 Pitch = Annotated[int, Field(ge=LOWEST_KEY, lt=LOWEST_KEY + KEYS)]
 

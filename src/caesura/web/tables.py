@@ -5,7 +5,6 @@ from io import StringIO
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float64
 
 from caesura.errors import CaesuraError, lookup
@@ -13,8 +12,8 @@ from caesura.filler import Filler
 from caesura.imputation import MEDIAN, fill_quantiles, fill_samples
 from caesura.kinds import Series
 from caesura.kinds.columns import finite_numbers
-from caesura.kinds.csv_cells import fill_cells
-from caesura.kinds.table import column_names, load_table, numbers, read_csv
+from caesura.kinds.csv_cells import filled_csv
+from caesura.kinds.table import column_names, numbers, parse_csv
 from caesura.kinds.times import find_time_column, times_of
 from caesura.learn import train
 from caesura.training.loop import Progress, Stopped
@@ -105,11 +104,10 @@ def fill_table(
     how = {"seed": asked.seed, "report": go_on}
     quantiles = [t for (t,) in fill_quantiles(filler, [frame], LEVELS, DRAWS, **how)]
     paths = [t for (t,) in fill_samples(filler, [frame], PATHS, **how)]
-    cells = fill_cells(StringIO(asked.sequence), frame, quantiles[LEVELS.index(MEDIAN)])
     names = filler.kind.names[: filler.kind.filled]
     drawable = [name for name in names if _has_numbers(frame[name])]  # words have no quantiles
     return SeriesFilled(
-        sequence=cells.to_csv(index=not isinstance(cells.index, pd.RangeIndex)),
+        sequence=filled_csv(StringIO(asked.sequence), frame, quantiles[LEVELS.index(MEDIAN)]),
         levels=list(LEVELS),
         columns=[_tell(name, frame, quantiles, paths) for name in drawable],
         seed=asked.seed,
@@ -157,12 +155,7 @@ def _tell(name: str, frame: Any, quantiles: list[Any], paths: list[Any]) -> Fill
 
 def _read(sequence: str) -> Any:
     """The DataFrame in a CSV text of bounded size."""
-    try:
-        frame = load_table(read_csv(StringIO(sequence)))
-    except CaesuraError:
-        raise
-    except Exception:  # broken text makes the parser raise almost anything
-        raise CaesuraError("That is no table in CSV that pandas can read.") from None
+    frame = parse_csv(sequence)
     rows, columns = frame.shape
     if rows > ROWS or columns > COLUMNS:
         raise CaesuraError(
