@@ -1,0 +1,303 @@
+"""Columns of levels beside numbers: read, learnt, filled and written, from tables to files."""
+
+import json
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+import caesura
+from caesura.errors import CaesuraError, CaesuraWarning
+from caesura.kinds.levels import FEW, MOST
+from caesura.sklearn import SeriesImputer
+from command_line import ask, mistake
+from small_tables import NAN, filled, frame, learn
+
+TINY = {"steps": 2, "hidden": 4, "head_hidden": 4, "batch": 2, "length": 8}
+TINY |= {"validate_every": 2, "valid_steps": 20}
+FLAGS = np.array([True, None, False, True], object)
+WEATHER = ["rain", None, "sun", "fog"]
+
+
+# What is read and written.
+
+
+@pytest.mark.parametrize(
+    ("column", "levels", "first"),
+    [
+        (pd.Series(FLAGS), (False, True), False),
+        (pd.Series(FLAGS, dtype="boolean"), (False, True), False),
+        (pd.Series(WEATHER, dtype="str"), ("fog", "rain", "sun"), "fog"),
+        (pd.Series(WEATHER, dtype="object"), ("fog", "rain", "sun"), "fog"),
+        (pd.Series(WEATHER, dtype="string[pyarrow]"), ("fog", "rain", "sun"), "fog"),
+        (
+            pd.Series(pd.Categorical(WEATHER, ["sun", "snow", "rain", "fog"])),
+            ("sun", "rain", "fog"),
+            "sun",
+        ),
+        (pd.Series(pd.Categorical([3, None, 1, 2])), (1, 2, 3), 1),
+        (pd.Series([1.0, NAN, 0.0, 1.0]), (0, 1), 0),
+        (pd.Series([1, None, 0, 1], dtype="Int64"), (0, 1), 0),
+        (pd.Series([1, None, 0, 1], dtype="float32"), (0, 1), 0),
+    ],
+)
+def test_levels_are_found_and_columns_keep_their_types(column, levels, first):
+    table = frame(a=[1.0, 2.0, NAN, 4.0], c=column)
+    before = table.copy(deep=True)
+    kind = learn([table])
+    assert (kind.names, kind.levels) == (("a", "c"), ((), levels))
+    assert (kind.numbers, kind.categories) == (1, (len(levels),))
+    sequence = kind.read(table)
+    assert sequence.missing[:, 1:].all(axis=1).tolist() == [False, True, False, False]
+    assert sequence.missing[:, 1:].any(axis=1).tolist() == [False, True, False, False]
+    for row in (0, 2, 3):
+        on = [float(level == column[row]) for level in levels[1:]]
+        assert sequence.values[row, 1:].tolist() == on
+    answer = filled(kind, table, 0.0)  # all switches off
+    assert answer["c"].dtype == column.dtype
+    assert answer["c"][1] == first
+    pd.testing.assert_series_equal(answer["c"].drop(1), table["c"].drop(1))
+    values = np.where(sequence.missing, 0, sequence.values)
+    values[1, -1] = 1
+    assert kind.write(table, sequence.missing, values)["c"][1] == levels[-1]
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_an_array_may_hold_levels_too():
+    array = np.array([[1.5, 1, 4], [2.5, NAN, 7], [3.0, 0, NAN], [1.0, 1, 9]], np.float32)
+    kind = learn([array], categorical=[2])
+    assert kind.names == ("x0", "x1", "x2")
+    assert kind.levels == ((), (0, 1), (4.0, 7.0, 9.0))
+    answer = filled(kind, array, 0.0)
+    assert answer.dtype == np.float32
+    assert (answer[1, 1], answer[2, 2]) == (0, 4)
+
+
+def test_a_covariate_may_be_a_category():
+    table = frame(a=[1.0, NAN, 4.0], place=["quay", "pier", "moor"], open=[True, False, True])
+    kind = learn([table], covariates=["place", "open"])
+    assert (kind.filled, kind.informing, kind.categories) == (1, 3, ())
+    assert kind.read(table).values[:, 1:].tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 1]]
+    with pytest.raises(CaesuraError, match="covariate 'place' is missing in row 1"):
+        kind.read(table.assign(place=["quay", None, "moor"]))
+
+
+def test_many_words_one_word_and_few_cells_are_left_alone_unless_asked_for():
+    words = [f"w{number}" for number in range(FEW + 1)]
+    table = frame(a=np.arange(len(words)) / 2, many=words, one="x", few=["y", "z", *[None] * 19])
+    kind = learn([table], least_observed=3)
+    assert kind.names == ("a",)
+    assert learn([table], categorical="many").categories == (FEW + 1, 2)
+    pd.testing.assert_frame_equal(filled(kind, table, 0.0), table)
+    for name, sentence in [("one", "nor a category of 2 to 100 levels"), ("few", "2 observed lev")]:
+        with pytest.raises(CaesuraError, match=f"'{name}' .*{sentence}"):
+            learn([table], columns=[name], least_observed=3)
+    codes = frame(a=[0.5] * (MOST + 1), code=range(MOST + 1))
+    with pytest.raises(CaesuraError, match="'code' is not of numbers, nor a category of 2 to 100"):
+        learn([codes], categorical="code")
+    assert learn([codes]).levels == ((), ())
+
+
+def test_words_among_numbers_are_a_category_only_if_named():
+    table = frame(a=[1.5, 2.0, 4.0], b=["1.5", "error", "2"])
+    with pytest.warns(CaesuraWarning, match="'b' mixes numbers with words"):
+        assert learn([table]).names == ("a",)
+    assert learn([table], categorical=["b"]).levels == ((), ("1.5", "2", "error"))
+
+
+KNOWN = frame(a=[1.5, 2.5, 4.0], c=["x", "y", None])
+
+
+@pytest.mark.parametrize(
+    ("do", "sentence"),
+    [
+        (
+            lambda: learn([KNOWN]).read(KNOWN.assign(c=["x", "z", None])),
+            "'c' has 'z' in row 1, which is none of the 2 levels that the model knows",
+        ),
+        (lambda: learn([KNOWN]).read(KNOWN.assign(c=[["x"], "x", None])), "something that is no"),
+        (lambda: learn([KNOWN], categorical=["d"]), "no column called 'd'"),
+        (lambda: learn([KNOWN], categorical=["c"], columns=["a"]), "neither filled nor informs"),
+        (lambda: learn([KNOWN], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
+        (lambda: learn([KNOWN.assign(c=[["x"], ["y"], None])], columns=["c"]), "not of numbers"),
+    ],
+)
+def test_a_mistake_gets_one_sentence(do, sentence):
+    with pytest.raises(CaesuraError, match=sentence):
+        do()
+
+
+def test_a_table_whose_column_has_no_room_for_a_level_gets_it_all_the_same():
+    kind = learn([KNOWN])
+    narrow = KNOWN.assign(c=pd.Categorical(["y", None, "y"]))
+    assert filled(kind, narrow, 0.0)["c"].tolist() == ["y", "x", "y"]
+    nothing = KNOWN.assign(c=[NAN] * 3)
+    assert filled(kind, nothing, 0.0)["c"].tolist() == ["x"] * 3
+    assert nothing["c"].isna().all()
+
+
+# What is learnt and filled, by nets that have learnt nearly nothing.
+
+
+def table(rows: int = 80) -> pd.DataFrame:
+    draw = np.random.default_rng(0)
+    weather = np.array(["fog", "rain", "sun"], object)[draw.integers(0, 3, rows)]
+    made = pd.DataFrame(
+        {
+            "flag": draw.random(rows) < 0.5,
+            "level": draw.normal(size=rows) + 10,
+            "weather": pd.Categorical(weather),
+            "on": draw.integers(0, 2, rows).astype(float),
+        }
+    )
+    made["flag"] = made["flag"].astype("boolean")
+    for number, name in enumerate(made):
+        made.loc[3 + number : 6 + number, name] = None
+    return made
+
+
+@pytest.fixture(scope="module")
+def imputer():
+    made = SeriesImputer(settings=TINY, samples=21, least_observed=1, random_state=0)
+    return made.fit(table())
+
+
+def test_the_imputer_fills_levels_with_those_that_are_drawn_most_often(imputer):
+    given, answer = table(), imputer.transform(table())
+    assert not answer.isna().any(axis=None)
+    assert answer.dtypes.tolist() == given.dtypes.tolist()
+    assert answer[given.notna()].equals(given[given.notna()])
+    draws, shares = imputer.sample(given, 21), imputer.probabilities(given)
+    assert shares.keys() == {"flag", "weather", "on"}
+    for name, share in shares.items():
+        pd.testing.assert_index_equal(share.index, given.index)
+        np.testing.assert_allclose(share.sum(axis=1), 1, atol=1e-6)
+        for level in share:
+            counted = np.mean([one[name] == level for one in draws], axis=0)
+            np.testing.assert_allclose(share[level], counted, atol=1e-6)
+        assert (answer[name] == share.idxmax(axis=1)).all()
+    low, high = imputer.quantile(given, [0.1, 0.9])
+    assert (low["level"] < high["level"])[given["level"].isna()].all()
+    pd.testing.assert_frame_equal(low.drop(columns="level"), answer.drop(columns="level"))
+
+
+def test_log_prob_counts_the_nats_of_levels(imputer):
+    complete = imputer.transform(table())
+    missing = np.zeros(complete.shape, bool)
+    missing[20, 2] = missing[40, 0] = True
+    total = 0.0
+    for weather in ("fog", "rain", "sun"):
+        for flag in (False, True):
+            one = complete.copy()
+            one.loc[20, "weather"], one.loc[40, "flag"] = weather, flag
+            total += np.exp(imputer.log_prob(one, missing))
+    assert total == pytest.approx(1, abs=1e-4)
+
+
+def test_a_saved_model_knows_its_levels(imputer, tmp_path):
+    imputer.filler_.save(tmp_path / "a.model")
+    again = caesura.load(tmp_path / "a.model")
+    assert again.kind == imputer.filler_.kind
+    one, two = (f.fill(table(), seed=3).best for f in (imputer.filler_, again))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_several_series_give_several_answers():
+    given = np.stack([table()[["level", "on"]].to_numpy(float)] * 2)
+    made = SeriesImputer(settings=TINY, samples=9, least_observed=1, random_state=0).fit(given)
+    answer, shares = made.transform(given), made.probabilities(given)
+    assert set(answer[:, :, 1].ravel()) == {0, 1}
+    assert [one["x1"].shape for one in shares] == [(80, 2)] * 2
+
+
+# From the command line.
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    jax.devices()  # from now on there is one device, as in the other tests, whatever `train` asks
+    place = tmp_path_factory.mktemp("categories") / "in.csv"
+    given = table().astype({"weather": object, "flag": object})
+    given["flag"] = given["flag"].map({True: "TRUE", False: "FALSE"})
+    given.assign(code=[7, 8] * 40, note=[f"n{n}" for n in range(80)]).to_csv(place, index=False)
+    return place
+
+
+def fill(source, *words):
+    small = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
+    return ask(*("fill", "series", source, *small, "--set", "least_observed=1", *words))
+
+
+def test_a_file_is_filled_with_words_as_it_writes_them(source, tmp_path):
+    told = fill(
+        *(source, "-o", tmp_path / "out.csv", "--categorical", "code", "--quantiles", "0.1,0.9"),
+        *("--samples", 19, "--samples-to", tmp_path / "draws.csv"),
+        *("--pictures", tmp_path / "pictures", "--json"),
+    )
+    answer = json.loads(told)
+    assert answer["filled"] == {"level": 4, "flag": 4, "weather": 4, "on": 4, "code": 0}
+    assert [file.name for file in (tmp_path / "pictures").iterdir()] == ["level.png"]
+    given, answer = (
+        pd.read_csv(file, dtype=str, na_filter=False) for file in (source, tmp_path / "out.csv")
+    )
+    beside = ["level_q0.1", "level_q0.9", "flag=False", "flag=True"]
+    beside += ["weather=fog", "weather=rain", "weather=sun", "on=0", "on=1", "code=7", "code=8"]
+    assert answer.columns.tolist() == [*given.columns, *beside]
+    assert set(answer["flag"]) == {"TRUE", "FALSE"}
+    assert set(answer["weather"]) == {"fog", "rain", "sun"}
+    assert set(map(float, answer["on"])) == {0, 1}
+    known = given != ""
+    assert answer[given.columns][known].equals(given[known])
+    draws = pd.read_csv(tmp_path / "draws.csv")
+    assert draws.groupby("sample").size().tolist() == [80] * 19
+    assert set(draws["weather"]) == {"fog", "rain", "sun"}
+
+
+def test_what_is_said_in_training_is_not_said_again(source, tmp_path):
+    words = ("fill", "series", source, "-o", tmp_path / "o.csv", "--categorical", "colour")
+    assert "There is no column called 'colour'" in mistake(*words)
+    sentence = mistake(*words, "--model", source)
+    assert "'categorical' is said in training" in sentence
+
+
+# A process whose posterior is known.
+
+STAY, APART = 0.9, 1.5  # of the state from one step to the next; of the numbers that it gives
+
+
+def states(steps: int, seed: int) -> np.ndarray:
+    """A state that seldom changes, and a number around it."""
+    draw = np.random.default_rng(seed)
+    state = np.cumsum(draw.random(steps) > STAY) % 2
+    return np.stack([state * APART + draw.normal(size=steps), state], axis=1)
+
+
+def posterior(series: np.ndarray, t: int, seen: bool) -> float:
+    """That the state at t is 1, given those beside it, and its own number if that is seen."""
+    weights = []
+    for state in (0, 1):
+        beside = [STAY if series[i, 1] == state else 1 - STAY for i in (t - 1, t + 1)]
+        number = np.exp(-((series[t, 0] - state * APART) ** 2) / 2) if seen else 1.0
+        weights.append(np.prod(beside) * number)
+    return weights[1] / sum(weights)
+
+
+@pytest.mark.slow
+def test_states_are_learnt_to_near_their_true_posterior():
+    settings = {"hidden": 16, "head_hidden": 24, "steps": 500, "length": 24, "dropout": 0.0}
+    settings |= {"validate_every": 250, "learning_rate": 0.01}
+    made = SeriesImputer(settings=settings, random_state=0).fit(states(20_000, 0))
+    test = states(400, 1)
+    for seen in (True, False):
+        divergence = []
+        for t in range(10, 390, 10):
+            given = test.copy()
+            missing = np.zeros(test.shape, bool)
+            missing[t, 1] = True
+            if not seen:
+                given[t, 0] = NAN
+            given[t, 1] = 1
+            q, p = np.exp(made.log_prob(given, missing)), posterior(test, t, seen)
+            divergence.append(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))
+        assert np.mean(divergence) < 0.02  # nats; by the share of ones alone, it would be 0.5
