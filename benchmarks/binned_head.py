@@ -4,16 +4,18 @@ The bins hold equal shares of a logistic distribution around the line between th
 inside a bin numbers follow it; so do the tails.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from caesura.nets.architecture import ALL_HEADS
+from caesura.nets.cells import product
 from caesura.nets.frames import Frame
 from caesura.nets.heads import HEADS
-from caesura.nets.mixture import NARROWEST, Mixture
+from caesura.nets.levels import Levels
+from caesura.nets.mixture import NARROWEST, Around, Conditionals, Mixture, Seen
 
 BINS = 32
 
@@ -56,8 +58,13 @@ class Binned(Mixture):
         self.U_y = jnp.zeros((*self.U_y.shape[:2], BINS))
         self.V_y = small * jax.random.normal(keys[1], (D * BINS, hidden))
 
-    def _distribution(self, parameters: Any, shift: Any, line: Any, scale: Any) -> Any:
-        return Bins(jax.nn.log_softmax(parameters), line + scale * shift, NARROWEST + scale)
+    def _given(self, seen: Seen, around: Around, linear: Float[Array, "D BINS"]) -> Any:
+        z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
+        parameters = linear + product(self.V_y, z).reshape(linear.shape)
+        mean, scale = around.line + around.scale * seen.shift, NARROWEST + around.scale
+        bins = Bins(jax.nn.log_softmax(parameters), mean, scale)
+        levels = Levels(parameters[:, 0] + seen.shift, self.frame.leaders)
+        return Conditionals(cast(Any, bins), levels, self.frame.categorical)
 
 
 HEADS["binned"] = ALL_HEADS["binned"] = Binned
