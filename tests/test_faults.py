@@ -7,9 +7,8 @@ from faults import FAULTS, UnavailableError, survives
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.parametrize("trial", range(2))
-def test_nothing_is_lost(name, trial):
+def test_nothing_is_lost(name):
     try:
-        assert survives(FAULTS[name], trial)
+        assert survives(FAULTS[name], trial=0)
     except UnavailableError as reason:
         pytest.skip(str(reason))
