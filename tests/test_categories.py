@@ -1,6 +1,8 @@
 """Columns of levels beside numbers: read, learnt, filled and written, from tables to files."""
 
 import json
+from functools import partial
+from io import StringIO
 
 import jax
 import numpy as np
@@ -10,7 +12,10 @@ import pytest
 import caesura
 from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.kinds.levels import FEW, MOST
+from caesura.learn import train
 from caesura.sklearn import SeriesImputer
+from caesura.web import tables as web_tables
+from caesura.web.schemas import SeriesFill
 from command_line import ask, mistake
 from small_tables import NAN, filled, frame, learn
 
@@ -195,6 +200,15 @@ def test_log_prob_counts_the_nats_of_levels(imputer):
     assert total == pytest.approx(1, abs=1e-4)
 
 
+def test_half_a_category_has_no_probability(imputer):
+    complete = imputer.transform(table())
+    half = np.zeros((80, 5), bool)  # the level, the flag, the two switches of weather, and on
+    half[20, 3] = True
+    for verb in (imputer.filler_.log_prob, imputer.filler_.fill):
+        with pytest.raises(CaesuraError, match="at step 20 are no level"):
+            verb(complete, missing=half)
+
+
 def test_a_saved_model_knows_its_levels(imputer, tmp_path):
     imputer.filler_.save(tmp_path / "a.model")
     again = caesura.load(tmp_path / "a.model")
@@ -259,6 +273,17 @@ def test_what_is_said_in_training_is_not_said_again(source, tmp_path):
     assert "There is no column called 'colour'" in mistake(*words)
     sentence = mistake(*words, "--model", source)
     assert "'categorical' is said in training" in sentence
+
+
+def test_the_page_gets_the_words_in_its_file_and_curves_of_numbers_alone(monkeypatch):
+    monkeypatch.setattr(web_tables, "train", partial(train, hidden=4, head_hidden=4))
+    text = table(140).to_csv(index=False)
+    asked = web_tables.read_fill({}, SeriesFill(sequence=text))
+    told = web_tables.fill_table(asked, 2, lambda state: None, lambda: False)
+    assert {column.name for column in told.columns} == {"level", "on"}
+    answer = pd.read_csv(StringIO(told.sequence))
+    assert not answer.isna().any(axis=None)
+    assert set(answer["weather"]) == {"fog", "rain", "sun"}
 
 
 # A process whose posterior is known.

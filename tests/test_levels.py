@@ -2,6 +2,7 @@
 
 from itertools import permutations, product
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -138,7 +139,7 @@ def test_samples_are_levels_as_often_as_their_probability_says():
 
 def test_the_marginal_of_a_switch_is_the_probability_of_its_level():
     missing = mask(2, 3)
-    found = np.exp(np.asarray(jax.jit(HEAD.marginals)(CONTEXT, VALUES, missing), np.float64))
+    found = np.exp(eqx.filter_jit(HEAD.marginals)(CONTEXT, VALUES, missing), dtype=np.float64)
     assert found.shape == (D, BINS)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
     for d, unit, switches in [(2, 2, [1]), (3, 3, [1, 0]), (4, 3, [0, 1])]:

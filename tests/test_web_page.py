@@ -304,7 +304,7 @@ def test_a_table_of_ones_own_and_a_fit_that_is_stopped(page, tmp_path):
     page.set_input_files("#series-file", tmp_path / "mine.csv")
     page.wait_for_selector("#table-name:has-text('mine.csv')")
     assert page.locator("#charts canvas").count() == 2
-    assert page.inner_text("#series-status") == "Not of numbers, so left as they are: place."
+    assert page.inner_text("#series-status") == "Not of numbers, so not drawn: place."
     assert page.is_disabled("#series-download")
     page.uncheck("text=wind")
     with page.expect_request("**/api/fill/series") as waiting:

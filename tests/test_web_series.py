@@ -188,9 +188,12 @@ def test_a_column_that_cannot_be_filled_can_be_looked_at_and_left_out(client):
 
 
 NOT_TO_FILL = {
-    "a column of 0 and 1": (
-        {"sequence": wave().assign(open=[0, 1] * 75).to_csv(index=False)},
-        "holds 0 and 1 alone",
+    "a column of many words": (
+        {
+            "sequence": wave().assign(note=[f"n{n}" for n in range(150)]).to_csv(index=False),
+            "columns": ["note"],
+        },
+        "not of numbers, nor a category",
     ),
     "too little to learn from": ({"sequence": wave(95).to_csv(index=False)}, "too few to learn"),
     "nothing missing": ({"sequence": wave().dropna().to_csv(index=False)}, "Nothing is missing"),

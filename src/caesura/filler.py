@@ -144,6 +144,7 @@ class Filler:
                 "A probability is asked of complete data, but some of it is missing."
             )
         sequence = Sequence(complete.values, self._mask(missing, complete))
+        self._frame.check(sequence.values, sequence.missing)  # a category is missing as a whole
         if not sequence.gaps:
             return LogProb(0.0, 0.0)
         strange = sequence.missing & self._frame.unknown(sequence.values)

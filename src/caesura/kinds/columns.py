@@ -90,6 +90,18 @@ def columns_to_fill(
     return found
 
 
+def levels_that_inform(
+    loaded: List[Any], known: list[str], informing: list[str], categorical: list[str]
+) -> dict[str, tuple[Level, ...]]:
+    """Of the covariates that are not of numbers, or named as categories."""
+    found = {}
+    for name in informing:
+        parts = [tables.column(one, known.index(name)) for one in loaded]
+        if name in categorical or any(tables.numbers(part) is None for part in parts):
+            found[name] = levels_of(parts, name)
+    return found
+
+
 def levels_of(parts: List[Any], name: str) -> tuple[Level, ...]:
     """The levels of a column that is a category, or one sentence that says why it is none."""
     levels = find_levels(parts)

@@ -20,7 +20,7 @@ from caesura.kinds.columns import (
     chosen_names,
     columns_to_fill,
     finite_numbers,
-    levels_of,
+    levels_that_inform,
     limits_of,
     observed_cells,
     observed_numbers,
@@ -169,32 +169,19 @@ class Series(Kind):
                 )
         place_of = {name: place for place, name in enumerate(known)}
         places = [place_of[name] for name in names]
-        levels = dict(filling.levels)
-        standards = {}
-        for name, place in zip(names, places, strict=True):
-            parts = [tables.column(one, place) for one in loaded]
-            if name in informing and (
-                name in named or any(tables.numbers(p) is None for p in parts)
-            ):
-                levels[name] = levels_of(parts, name)
-            if (count := observed_cells(parts)) < least:
-                what = "levels" if name in levels else "numbers"
-                raise CaesuraError(
-                    f"The column '{name}' has {count} observed {what}, too few to learn "
-                    f"from: at least {least} are needed, unless `least_observed` is less."
-                )
-            standards[name] = (0.0, 1.0)
-            if name not in levels:
-                observed = [observed_numbers(one, place, name) for one in loaded]
-                standards[name] = standard_of(name, np.concatenate(observed))
+        levels = filling.levels | levels_that_inform(loaded, known, informing, named)
+        standards = [
+            _standard(loaded, place, name, least, name in levels)
+            for name, place in zip(names, places, strict=True)
+        ]
         limits = limits_of(bounds, filling.numbers)
         return cls(
             names=tuple(names),
             places=tuple(places),
             width=len(known),
             filled=len(filling.numbers) + len(filling.levels),
-            locations=tuple(location for location, _ in standards.values()),
-            scales=tuple(scale for _, scale in standards.values()),
+            locations=tuple(location for location, _ in standards),
+            scales=tuple(scale for _, scale in standards),
             levels=tuple(levels.get(name, ()) for name in names),
             lowest=tuple(low for low, _ in limits),
             highest=tuple(high for _, high in limits),
@@ -375,6 +362,23 @@ def _frequency(index: Any, asked: Any) -> str:
     if index is None:
         raise CaesuraError("A frequency is for rows that have times.")
     return check_frequency(asked)
+
+
+def _standard(
+    loaded: List[Any], place: int, name: str, least: int, is_category: bool
+) -> tuple[float, float]:
+    """The location and the scale of a column; switches stay 0 and 1."""
+    if is_category:
+        count, what = observed_cells([tables.column(one, place) for one in loaded]), "levels"
+    else:
+        observed = np.concatenate([observed_numbers(one, place, name) for one in loaded])
+        count, what = len(observed), "numbers"
+    if count < least:
+        raise CaesuraError(
+            f"The column '{name}' has {count} observed {what}, too few to learn "
+            f"from: at least {least} are needed, unless `least_observed` is less."
+        )
+    return (0.0, 1.0) if is_category else standard_of(name, observed)
 
 
 def _replaced(

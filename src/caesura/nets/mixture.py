@@ -82,7 +82,7 @@ Choose = Callable[[Conditionals, Shaped[Array, "D ..."]], Float[Array, " D"]]
 
 
 class Mixture(Head):
-    """D numbers, each given the context, its neighbours, and those that come before it."""
+    """Numbers and categories, each given the context, its neighbours, and those before it."""
 
     frames: ClassVar[type[Frame]] = Continuous
     remembers: ClassVar[bool] = True
@@ -99,7 +99,7 @@ class Mixture(Head):
     W_v: Float[Array, "H D"]  # from the values of what is observed
     W_o: Float[Array, "H D"]  # from which components are
     V_y: Float[Array, "DP H"]
-    A_y: Float[Array, "D D"]  # from the values of what is observed straight to the means
+    A_y: Float[Array, "D D"]  # from the values of what is observed straight to means and logits
     sizes: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):

@@ -112,7 +112,8 @@ class SeriesFill(TableQuestion):
     columns: list[Annotated[str, Field(max_length=1000)]] | None = Field(
         None,
         max_length=COLUMNS,
-        description="Those to train on and to fill; all of numbers where none are given.",
+        description="Those to train on and to fill; all of numbers, and of few levels, where none "
+        "are given.",
     )
     seed: int = Field(0, ge=0, lt=2**32, description="The same seed, the same answer.")
 
@@ -230,7 +231,7 @@ class TableAnswer(BaseModel):
         description="When each row was, in seconds since 1970 by its own clock; or its number."
     )
     columns: list[Column]
-    others: list[str] = Field(description="Columns that are not of numbers: they stay as they are.")
+    others: list[str] = Field(description="Columns that are not of numbers: they are not drawn.")
 
 
 class FitWaits(BaseModel):

@@ -34,7 +34,7 @@ export function startSeries(models) {
     if (asking !== mine) return;
     page = { model: page.model, name, sequence, left: [], range: null, answer: null };
     took(told);
-    work.say(told.others.length ? `Not of numbers, so left as they are: ${told.others.join(", ")}.` : "");
+    work.say(told.others.length ? `Not of numbers, so not drawn: ${told.others.join(", ")}.` : "");
   }
 
   function took(told) {
