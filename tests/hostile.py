@@ -104,8 +104,8 @@ def _fill_table(path: Path) -> None:
         return
     filled = answer(kind.write, table, sequence.missing, np.zeros(sequence.values.shape))
     if filled is not None:
-        names = list(kind.names[: kind.filled])
-        assert not filled[names].isna().any(axis=None)
+        assert not filled[list(kind.names[: kind.filled])].isna().any(axis=None)
+        names = list(kind.names[: kind.numbers])
         there = table[names].notna().to_numpy()
         pd.testing.assert_frame_equal(
             filled[names].astype(float).where(there), table[names].astype(float).where(there)

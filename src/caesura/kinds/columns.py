@@ -95,8 +95,9 @@ def levels_that_inform(
 ) -> dict[str, tuple[Level, ...]]:
     """Of the covariates that are not of numbers, or named as categories."""
     found = {}
+    places = {name: place for place, name in enumerate(known)}
     for name in informing:
-        parts = [tables.column(one, known.index(name)) for one in loaded]
+        parts = [tables.column(one, places[name]) for one in loaded]
         if name in categorical or any(tables.numbers(part) is None for part in parts):
             found[name] = levels_of(parts, name)
     return found

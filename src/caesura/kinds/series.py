@@ -245,9 +245,8 @@ class Series(Kind):
             table = _with_rows(table, grid, self.time)
             grid = grid._replace(rows=np.arange(grid.steps))
         filled = table.copy()
-        places = self._places(table)
-        for number, place in enumerate(places[: self.filled]):
-            inside = self.places_in_frame[number]
+        each = zip(self._places(table)[: self.filled], self.places_in_frame, strict=False)
+        for number, (place, inside) in enumerate(each):
             where = missing[grid.rows, inside.start]
             if not where.any():
                 continue
@@ -284,10 +283,9 @@ class Series(Kind):
         rows = grid.rows
         if self.add_rows and grid.index is not None:
             rows, index = np.arange(grid.steps), grid.index
-        found: dict[str, Any] = {}
+        found, places = dict[str, Any](), self.places_in_frame
         for number in range(self.numbers, self.filled):
-            inside = means[rows, self.places_in_frame[number]]
-            share = shares_of(inside.astype(np.float64))
+            share = shares_of(means[rows, places[number]].astype(np.float64))
             if tables.is_frame(table):
                 share = type(table)(share, index=index, columns=list(self.levels[number]))
             found[self.names[number]] = share
@@ -333,8 +331,8 @@ class Series(Kind):
         table = tables.load_table(data)
         grid = self._grid(table)
         values = np.full((grid.steps, self.size), np.nan, np.float32)
-        for number, (place, name) in enumerate(zip(self._places(table), self.names, strict=True)):
-            levels, inside = self.levels[number], self.places_in_frame[number]
+        each = zip(self._places(table), self.places_in_frame, self.names, self.levels, strict=True)
+        for number, (place, inside, name, levels) in enumerate(each):
             if levels:
                 column = level_numbers(tables.column(table, place), levels, name)
                 values[grid.rows, inside] = switches_of(column, len(levels))
