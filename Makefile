@@ -26,7 +26,7 @@ fuzz: .venv/.ready  ## hostile files, many more of them: a minute of each reader
 	done
 
 faults: .venv/.ready  ## the table of docs/reliability.md
-	$(PY) tests/faults.py 5
+	$(PY) tests/faults.py 3
 
 audit: .venv/.ready  ## known holes in what is installed; needs the network
 	$(PY) -m pip install --quiet --disable-pip-version-check pip-audit
