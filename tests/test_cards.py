@@ -18,6 +18,7 @@ from caesura.training.recipe import choose, parse_setting
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 import cards
 
+pytestmark = pytest.mark.slow  # each test trains a model and measures it
 TEXT = "the quick brown fox jumps over the lazy dog and then it rests; " * 4
 TINY = {"hidden": 4, "layers": 1, "cell": "tanh", "batch": 2, "length": 16, "validate_every": 2}
 TINY |= {"steps": 2, "valid_steps": 50}

@@ -217,6 +217,7 @@ def test_a_saved_model_knows_its_levels(imputer, tmp_path):
     pd.testing.assert_frame_equal(one, two)
 
 
+@pytest.mark.slow
 def test_several_series_give_several_answers():
     given = np.stack([table()[["level", "on"]].to_numpy(float)] * 2)
     made = SeriesImputer(settings=TINY, samples=9, least_observed=1, random_state=0).fit(given)
@@ -243,6 +244,7 @@ def fill(source, *words):
     return ask(*("fill", "series", source, *small, "--set", "least_observed=1", *words))
 
 
+@pytest.mark.slow
 def test_a_file_is_filled_with_words_as_it_writes_them(source, tmp_path):
     told = fill(
         *(source, "-o", tmp_path / "out.csv", "--categorical", "code", "--quantiles", "0.1,0.9"),

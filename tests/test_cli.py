@@ -48,6 +48,7 @@ def test_text_comes_from_stdin_or_a_file_as_well(folder):
     assert other_mark == typed
 
 
+@pytest.mark.slow
 def test_all_fills_are_shown_when_asked_for(folder):
     words = ("fill", "text", "the qu___ br_wn", "--model", folder / "text.model", "--samples", 4)
     lines = ask(*words, "--all").splitlines()
@@ -177,6 +178,7 @@ def test_what_is_no_span(text):
 # Measuring
 
 
+@pytest.mark.slow
 def test_evaluate_compares_strategies(folder):
     words = ("evaluate", folder / "text.model", folder / "text.txt", "--gap", 3)
     words = (*words, "--strategy", "oneway,onegram", "--limit", 8)

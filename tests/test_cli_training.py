@@ -74,6 +74,7 @@ def check_stopped(folder, stderr):
     assert stderr.splitlines()[-1] == f"Stopped; to go on: caesura train --resume {typed}"
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_training_that_can_be_resumed(folder):
     words = [sys.executable, "-m", "caesura.cli", *training(folder)]
     process = subprocess.Popen(

@@ -85,6 +85,7 @@ def test_chains_side_by_side_cost_at_most_both_ways():
     assert cost <= 5 * (8 + 40 * 2 * (4 - 1))
 
 
+@pytest.mark.slow
 def test_many_windows_alike_do_not_wait_for_each_other():
     gsn, windows = STRATEGIES["gsn"](steps=40, chains=1), 130
     net, sequence, stop = problem(gsn, 64, 30, 4)
@@ -227,6 +228,7 @@ def test_a_hundred_lengths_share_their_compilations(compilations):
     assert len(compilations) < first + 80
 
 
+@pytest.mark.slow
 def test_one_program_serves_any_number_of_gibbs_steps(compilations):
     counts = [jnp.asarray(m) for m in (4, 40)]
     gsn = STRATEGIES["gsn"]

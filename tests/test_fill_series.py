@@ -88,6 +88,7 @@ def test_absent_rows_are_added_on_request(folder):
     assert answer["day"].diff().nunique() == 1
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_on_the_table_itself(folder):
     result = run(
         *("fill", "series", folder / "in.csv", "-o", folder / "own.csv", "--columns", "level"),

@@ -63,6 +63,7 @@ def test_numbers_reach_the_net_as_they_are():
     assert np.isnan(Chunks([series(1)], recipe()).values).any()
 
 
+@pytest.mark.slow
 def test_what_data_lack_is_no_target_and_moves_nothing():
     """Neither the score nor the gradient is lost to it, and empty frames do not count."""
     net = bidirectional(

@@ -59,6 +59,7 @@ def test_they_are_seen_though_the_missingness_would_hide_them(net, batch):
     assert abs(total_nll(net, changed, Tuning()).nll - score) > 1e-4
 
 
+@pytest.mark.slow
 def test_gaps_of_an_evaluation_leave_them(net):
     values = np.random.default_rng(1).normal(size=(40, 3)).astype(np.float32)
     blank = values.copy()

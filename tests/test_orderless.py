@@ -259,6 +259,7 @@ def test_another_head_is_another_recipe():
     assert replace(nade, head="orderless").identity() == nade.identity() | {"head": "orderless"}
 
 
+@pytest.mark.slow
 def test_a_filler_is_trained_by_the_recipe_for_frames_saved_and_read(tmp_path):
     rolls = [(np.random.default_rng(i).random((30, 88)) < 0.05).astype(np.int8) for i in range(5)]
     tiny = {"hidden": 2, "head_hidden": 3, "steps": 1, "batch": 2, "length": 16}

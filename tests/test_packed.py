@@ -41,6 +41,7 @@ def weights(filler: caesura.Filler) -> list[np.ndarray]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(filler.nets)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "valid"),
     [
@@ -218,6 +219,7 @@ def test_a_training_cannot_want_another_alphabet(tmp_path):
         caesura.train(tmp_path / "packed", kind="music")
 
 
+@pytest.mark.slow
 def test_the_command_packs_and_trains(tmp_path):
     jax.devices()  # from now on there is one device, as in the other tests, whatever `train` asks
     folder, packed = write(tmp_path / "texts", texts(6)), tmp_path / "packed"

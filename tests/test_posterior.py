@@ -153,6 +153,7 @@ BOTH_FRAMES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @BOTH_FRAMES
 def test_with_particles_it_comes_to_the_posterior(problem):
     """By Jensen's inequality E[p / Z] ≥ p / E[Z], so the regret is at most log(1 + spread / K)."""
@@ -197,6 +198,7 @@ def test_marginals_are_what_the_bidirectional_net_says_between_fills_of_the_post
     assert not near(found.values, by_nade).all()  # it could have been told
 
 
+@pytest.mark.slow
 def test_on_symbols_it_agrees_with_exact_gibbs_sampling():
     """Many gaps side by side, each with the end of its own window."""
     frame = Categorical(3)
@@ -224,6 +226,7 @@ def acceptance(problem: Problem) -> float:
     return float(np.mean(rates))
 
 
+@pytest.mark.slow
 @BOTH_FRAMES
 def test_metropolis_chains_end_in_the_posterior_and_say_how_much_they_accepted(problem):
     samples = 4000

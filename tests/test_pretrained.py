@@ -92,6 +92,7 @@ def test_an_installation_without_the_weights_says_so(folder, monkeypatch):
     assert "`caesura train text DATA -o MODEL`" in mistake("fill", "text", "a_")
 
 
+@pytest.mark.slow
 def test_commands_take_names_and_know_the_model_of_their_kind(folder):
     filled = ask("fill", "text", "the qu___ brown fox")
     assert filled == ask("fill", "text", "the qu___ brown fox", "--model", "text")
@@ -163,6 +164,7 @@ def fill_elsewhere(cache):
     return done.stdout, *map(int, counts.split())
 
 
+@pytest.mark.slow
 def test_a_second_command_compiles_nothing(folder, tmp_path):
     first, found, kept = fill_elsewhere(tmp_path / "cache")
     assert (found, kept > 3) == (0, True)

@@ -24,6 +24,7 @@ def tables_of(page):
     return [[[c.strip() for c in line.split("|")[1:-1]] for line in t.splitlines()] for t in found]
 
 
+@pytest.mark.slow
 def test_the_page_comes_from_the_table_of_results_alone(made, tmp_path):
     folder, told = made
     shutil.copy(folder / "out/reproduce.csv", tmp_path)
@@ -37,6 +38,7 @@ def test_the_page_comes_from_the_table_of_results_alone(made, tmp_path):
     assert all((tmp_path / link).exists() for link in linked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("item", "number"), [("table1", 0), ("table2", 1)])
 def test_the_numbers_on_the_page_are_those_of_the_table(made, item, number):
     folder, _ = made
@@ -69,6 +71,7 @@ def test_the_numbers_on_the_page_are_those_of_the_table(made, item, number):
     assert shown == set(rows)
 
 
+@pytest.mark.slow
 def test_the_best_of_each_kind_is_bold_in_each_column(made):
     _, _, *lines = tables_of((made[0] / "out/reproduce.md").read_text())[0]
     theirs = [[cell for line in lines if line[1] == "paper" for cell in [line[c]]] for c in (2, 5)]
@@ -82,6 +85,7 @@ def test_the_best_of_each_kind_is_bold_in_each_column(made):
     )
 
 
+@pytest.mark.slow
 def test_what_was_shortened_is_said(made):
     page = (made[0] / "out/reproduce.md").read_text()
     section = page[page.index("## What was shortened") : page.index("## How it was made")]
@@ -91,6 +95,7 @@ def test_what_was_shortened_is_said(made):
     assert "Table 1, GSN, Wikipedia, modern recipes: 4 chains, where the paper has 100" in section
 
 
+@pytest.mark.slow
 def test_an_excerpt_shows_its_text_as_it_is(made):
     page = (made[0] / "out/reproduce.md").read_text()
     rows = [row for row in rows_of(made[0] / "out/reproduce.csv") if row["item"] == "table3"]

@@ -155,6 +155,7 @@ def test_bounds_hold_for_all_that_is_drawn():
         assert answer.max() <= high
 
 
+@pytest.mark.slow
 def test_a_column_without_numbers_is_left_as_it_is():
     given = walk(40, 3)
     given[:, 1] = NAN
@@ -196,6 +197,7 @@ def test_a_constructor_only_stores():
     assert not hasattr(again, "filler_")
 
 
+@pytest.mark.slow
 def test_pipelines_outputs_and_cross_validation():
     given = walk(60, 2)
     model = make_pipeline(imputer(), Ridge())

@@ -207,6 +207,7 @@ def test_many_bad_gradients_in_a_row_end_the_run_with_advice():
         fit(jax.random.key(0), broken, Data(pieces, pieces), long)
 
 
+@pytest.mark.slow
 def test_the_best_weights_on_validation_are_kept_not_the_last():
     """A step size that makes the net worse and worse: the first validation is the best."""
     net = make_net("bidirectional", "bernoulli")
@@ -240,6 +241,7 @@ def test_fit_leaves_the_net_it_was_given_alone():
     assert begin(net, recipe()).step == 0
 
 
+@pytest.mark.slow
 def test_training_learns_and_is_repeatable():
     text = ["abcabcabcabcabcabcabcabcabcabcabcabc"] * 6
     options = {"hidden": 8, "steps": 100, "batch": 8, "length": 24, "learning_rate": 2e-2, "gap": 2}

@@ -60,7 +60,7 @@ def test_the_models_that_are_offered(client):
     words, tunes = client.get("/api/models").json()
     assert (words["name"], words["kind"], words["gap_char"]) == ("words", "text", "_")
     assert (tunes["name"], tunes["kind"], tunes["steps_per_beat"]) == ("tunes", "music", 2)
-    assert words["strategies"] == ["nade", "gsn", "sir", "oneway", "onegram"]
+    assert words["strategies"] == ["nade", "bothways", "gsn", "sir", "oneway", "onegram"]
     assert words["strategy"] == "nade"
 
 

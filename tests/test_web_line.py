@@ -79,6 +79,7 @@ def test_an_answer_that_does_not_come_in_time_is_given_up(fillers, held):
     assert asked == [TEXT["sequence"]]
 
 
+@pytest.mark.slow
 def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
     """And have the answers that they would have had alone."""
     begun, let, _ = held
