@@ -277,6 +277,7 @@ def test_what_is_said_in_training_is_not_said_again(source, tmp_path):
     assert "'categorical' is said in training" in sentence
 
 
+@pytest.mark.slow
 def test_the_page_gets_the_words_in_its_file_and_curves_of_numbers_alone(monkeypatch):
     monkeypatch.setattr(web_tables, "train", partial(train, hidden=4, head_hidden=4))
     text = table(140).to_csv(index=False)

@@ -177,6 +177,7 @@ def test_prefixes_show_none_to_all_of_them_equally_often(monkeypatch):
     assert abs(found.mean() - wanted) < 5 * found.std() / len(keys) ** 0.5
 
 
+@pytest.mark.slow
 def test_training_hides_a_category_as_a_whole():
     net = bidirectional(jax.random.key(0), FRAME, head="mixture", hidden=4, head_hidden=5)
     values = jnp.asarray(np.stack([with_levels()] * 2, axis=1))

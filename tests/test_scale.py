@@ -56,7 +56,7 @@ def alone(filler, filling, texts):
     }
 
 
-@pytest.mark.parametrize("strategy", [None, "oneway"])
+@pytest.mark.parametrize("strategy", [None, pytest.param("oneway", marks=pytest.mark.slow)])
 def test_every_row_gets_what_it_would_get_alone(model, tmp_path, strategy):
     filling = Filling(model, samples=3, strategy=strategy, seed=5, together=4)
     assert fill_locally(rows(TEXTS), filling, tmp_path) == Summary(filled=len(TEXTS))
@@ -80,6 +80,7 @@ def test_one_at_a_time_even_rounding_is_the_same(model, tmp_path):
         assert told.loc[name].confidence.tolist() == fill.confidence.tolist()
 
 
+@pytest.mark.slow
 def test_like_rows_share_a_pass_and_a_large_pass_is_split(model, tmp_path, monkeypatch):
     passes = []
     whole = answers_module._fill

@@ -165,6 +165,7 @@ def test_a_column_without_numbers_is_left_as_it_is():
     assert not np.isnan(answer[:, [0, 2]]).any()
 
 
+@pytest.mark.slow
 def test_log_prob_is_a_density_in_the_units_of_the_data():
     """Of numbers a thousand times as large, it is less by ln 1000 for each."""
     given = walk(40, 2, share=0.0)
