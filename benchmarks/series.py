@@ -34,10 +34,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import binned_head  # noqa: F401  one more head
 import jax
 import jax.numpy as jnp
 import numpy as np
+import other_heads  # noqa: F401
 import tsi_bench
 from tsi_bench import Part, Seconds, Task
 
@@ -47,7 +47,7 @@ from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net
 from caesura.strategies import BothWays, Window
 from caesura.training.loop import Data, fit
-from caesura.training.recipe import choose, parse_setting
+from caesura.training.recipe import Recipe, choose, parse_setting
 
 AT_ONCE = 16  # windows
 STRATEGY = BothWays()
@@ -63,6 +63,10 @@ class Run(NamedTuple):
     pattern: str
     settings: str
 
+    @staticmethod
+    def parse(text: str) -> "Run":
+        return Run(*(*text.split(maxsplit=2), "")[:3])
+
     @property
     def task(self) -> tuple[str, str]:
         return self.name, self.pattern
@@ -70,6 +74,7 @@ class Run(NamedTuple):
 
 class Fitted(NamedTuple):
     run: Run
+    recipe: Recipe
     net: Net
     calendar: tuple[str, ...]
     seconds: Seconds
@@ -90,7 +95,7 @@ def main() -> None:
     parser.add_argument("--pypots", action="store_true")
     arguments = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", os.cpu_count())  # as the command line does
-    runs = [Run(*(*text.split(maxsplit=2), "")[:3]) for text in arguments.runs]
+    runs = list(map(Run.parse, arguments.runs))
     with open(arguments.csv, "w", newline="") as file:
         table = Table(file)
         for (name, pattern), tried in groupby(runs, lambda run: run.task):
@@ -162,6 +167,7 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
     )
     return Fitted(
         run,
+        recipe,
         net,
         calendar,
         seconds,

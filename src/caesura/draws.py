@@ -1,4 +1,4 @@
-"""Draws for many series, however long: they are filled stretch by stretch, some side by side.
+"""Draws for many series, however long, and their scores: stretch by stretch, some side by side.
 
 A stretch sees the steps around it, but what is missing there stays unknown to it: given what is
 observed, stretches are drawn independently of each other. So a stretch ends where nothing is
@@ -12,15 +12,19 @@ from collections.abc import Sequence as List
 from functools import partial
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Bool, Float32
+from jax.sharding import PartitionSpec
+from jaxtyping import Array, Bool, Float32, Key, PyTree, Shaped
 
 from caesura.errors import whole_number
+from caesura.fill import LogProb
 from caesura.filler import MOST_SAMPLES, Filler, Method, fill_gaps, make_key
+from caesura.nets.pair import Nets
 from caesura.sequence import Sequence
 from caesura.strategies import Strategy
-from caesura.strategies.window import around_each, bucket
+from caesura.strategies.window import Window, around_each, bucket
 
 STRETCH = 128  # steps; the way between two visits, so the time, grows with it in long gaps
 AROUND = 64  # steps that are seen on either side
@@ -76,6 +80,25 @@ def draw_series(
         report(first + len(batch), len(stretches))
 
 
+def score_series(
+    filler: Filler, series: Sequence, *, strategy: str | Strategy | None = None, seed: int = 0
+) -> LogProb:
+    """Nats of the values at the missing places of one series, in the user's units, under what they
+    would be drawn from."""
+    method, stretches = filler.method(strategy), cut(0, series)
+    nats = variance = 0.0
+    key = make_key(seed)
+    for first in range(0, len(stretches), STRETCHES):
+        key, key_batch = jax.random.split(key)
+        batch = stretches[first : first + STRETCHES]
+        window = _side_by_side(method, [stretch.seen for stretch in batch])
+        scores = method.strategy.log_prob(key_batch, method.net, window, window.values[:, None])
+        log_probs, errors = (np.asarray(part, float)[: len(batch), 0] for part in scores)
+        nats += log_probs.sum()
+        variance += (errors**2).sum()
+    return LogProb(nats - filler.kind.log_scale(series.missing), variance**0.5)
+
+
 def cut(number: int, series: Sequence) -> list[Stretch]:
     """The stretches of a series, without those in which nothing is missing."""
     found = []
@@ -113,17 +136,50 @@ def _draw(
     report: Callable[[], None],
 ) -> Iterator[Float32[np.ndarray, "S T D"]]:
     """Whole fills of what each stretch sees; many samples are drawn in several parts."""
-    padded = batch + batch[-1:] * (bucket(len(batch)) - len(batch))  # few sizes to compile
     check = method.net.frame.check
-    seen = [Sequence(check(s.seen.values, s.seen.missing), s.seen.missing) for s in padded]
-    stops = [method.strategy.stop(one.gaps[-1].stop, len(one)) for one in seen]
-    window = around_each(method.net, seen, stops)
-    most = min(samples, max(1, LANES // len(padded)))
-    parts = []
-    for number in range(-(-samples // most)):
-        part = method.strategy.draw(jax.random.fold_in(key, number), method.net, window, most)
-        parts.append(np.asarray(part))
+    seen = [Sequence(check(s.seen.values, s.seen.missing), s.seen.missing) for s in batch]
+    window = _side_by_side(method, seen)
+    most = min(samples, max(1, LANES // len(window.values)))
+    count = -(-samples // most)
+    at_once = min(count, len(jax.local_devices()))
+    parts: list[np.ndarray] = []
+    while len(parts) < count:
+        numbers = np.arange(len(parts), len(parts) + at_once)
+        keys = jax.vmap(partial(jax.random.fold_in, key))(numbers)
+        parts += list(np.asarray(_draw_parts(method.strategy, method.net, keys, window, most)))
         report()
     drawn = np.concatenate(parts, axis=1)[: len(batch), :samples]
-    for one, fills in zip(seen[: len(batch)], drawn, strict=True):
+    for one, fills in zip(seen, drawn, strict=True):
         yield fill_gaps(one, fills)
+
+
+@eqx.filter_jit
+def _draw_parts(
+    strategy: Strategy, net: Nets, keys: Key[Array, " parts"], window: Window, samples: int
+) -> Shaped[Array, "parts B S W D"]:
+    """A part for each key, on a device of its own: what is drawn does not depend on how many there
+    are."""
+    arrays, rest = eqx.partition(net, eqx.is_array)
+
+    def draw(
+        keys: Key[Array, " parts"], arrays: PyTree, window: Window
+    ) -> Shaped[Array, "1 B S W D"]:
+        key = keys[jax.lax.axis_index("parts")]
+        return strategy.draw(key, eqx.combine(arrays, rest), window, samples)[None]
+
+    devices = jax.local_devices()[: len(keys)]
+    run = jax.shard_map(
+        draw,
+        mesh=jax.make_mesh((len(devices),), ("parts",), devices=devices),
+        in_specs=PartitionSpec(),
+        out_specs=PartitionSpec("parts"),
+        check_vma=False,
+    )
+    return run(keys, arrays, window)
+
+
+def _side_by_side(method: Method, seen: list[Sequence]) -> Window:
+    """The window in what each stretch sees; the last is repeated: few sizes to compile."""
+    padded = seen + seen[-1:] * (bucket(len(seen)) - len(seen))
+    stops = [method.strategy.stop(one.gaps[-1].stop, len(one)) for one in padded]
+    return around_each(method.net, padded, stops)

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from caesura.draws import draw_series
+from caesura.draws import draw_series, score_series
 from caesura.fill import LogProb
-from caesura.filler import Filler, make_key
+from caesura.filler import Filler
 from caesura.imputation import MEDIAN
 from caesura.kinds.table import load_table
 from caesura.scores import quantiles
@@ -41,14 +41,12 @@ def fill_median(
     values = read.values.copy()
     for stretch in draw_series(filler, [read], samples, strategy=strategy, seed=seed):
         values[stretch.steps] = quantiles(stretch.values, [MEDIAN])[0]
-    window = method.window(Sequence(values, read.missing))
-    score = method.strategy.log_prob(make_key(seed), method.net, window, window.values[:, None])
-    log_prob, error = (float(part[0, 0]) for part in score)
+    score = score_series(filler, Sequence(values, read.missing), strategy=strategy, seed=seed)
     marginals = filler.marginals(given, strategy=strategy, seed=seed)
     chosen = np.asarray(method.net.frame.index(values[read.missing]))
     return Median(
         given,
         kind.write(given, read.missing, values),
-        LogProb(log_prob - kind.log_scale(read.missing), error),
+        score,
         np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
     )

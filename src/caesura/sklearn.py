@@ -6,12 +6,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from caesura.cores import use_all_cores
+from caesura.draws import score_series
 from caesura.errors import CaesuraError
 from caesura.filler import Filler
 from caesura.imputation import MEDIAN, fill_quantiles, fill_samples, level_shares
 from caesura.kinds import Series
 from caesura.kinds.table import is_frame
 from caesura.learn import train
+from caesura.sequence import Sequence as Steps
 from caesura.training.loop import Progress
 from caesura.training_progress import showing
 
@@ -101,7 +104,11 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> "SeriesImputer":
-        """Train a model on what is observed in X; y is not looked at."""
+        """Train a model on what is observed in X; y is not looked at.
+
+        All cores take part, unless JAX has run in this process before.
+        """
+        use_all_cores()
         tables = self._tables(X, reset=True)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
         with showing() if self.verbose else nullcontext(_tell_nobody) as report:
@@ -159,8 +166,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Nats of the density, in the units of X, of what it has at the missing places, given the
         rest; of levels, of their probability.
 
-        `missing` is True at them and has the form of X. A series is scored in one piece, not
-        cut as for draws: memory grows with its length.
+        `missing` is True at them and has the form of X. A long series is cut as for draws.
         """
         check_is_fitted(self)
         tables = self._tables(X, reset=False)
@@ -181,11 +187,13 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"`missing` holds True and False in the shape {list(np.shape(table))} of the table."
             )
         without = table.mask(mask) if is_frame(table) else np.where(mask, np.nan, table)
+        complete = kind.read_complete(table)
         places = kind.read(without).missing & ~kind.read(table).missing
         columns = [inside.start for inside in kind.places_in_frame[: kind.filled]]
         if places[:, columns].sum() != mask.sum():
             raise CaesuraError("`missing` names places that hold nothing, or that are not filled.")
-        return self.filler_.log_prob(table, missing=places, strategy=self.strategy, seed=self.seed_)
+        asked = Steps(complete.values, places)
+        return score_series(self.filler_, asked, strategy=self.strategy, seed=self.seed_)
 
     def _fill(self, X: Any, fill: Callable[..., list[list[Any]]], *asked: Any) -> list[Any]:
         """The answers of `fill` in the form of X."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.cores import use_all_cores
 from caesura.cli.fill_many import Many, fill_many
 from caesura.cli.models import load_for
 from caesura.cli.options import DataColumn, EngineOption, IdColumn, Json, Seed, StrategyOption
 from caesura.cli.output import answer_json, answer_table, in_terminal, note, noted_warnings
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
+from caesura.cores import use_all_cores
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
 

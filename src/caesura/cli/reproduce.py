@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.cores import use_all_cores
 from caesura.cli.gap_counter import GapCounter
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json
 from caesura.cli.output import answer_json, note
+from caesura.cores import use_all_cores
 from caesura.errors import lookup
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS

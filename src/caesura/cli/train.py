@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from caesura.cli.cores import use_all_cores
 from caesura.cli.hosts import join
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json, Seed
@@ -17,6 +16,7 @@ from caesura.cli.output import answer_json, no_answers_yet, note, noted_warnings
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
 from caesura.cli.sources import Source, load_sources, parse_sources
+from caesura.cores import use_all_cores
 from caesura.errors import lookup
 from caesura.training_progress import nothing_shown, showing
 
