@@ -11,8 +11,10 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError, CaesuraWarning
+from caesura.imputation import fill_quantiles
 from caesura.kinds.levels import FEW, MOST
 from caesura.learn import train
+from caesura.medians import fill_median
 from caesura.sklearn import SeriesImputer
 from caesura.web import tables as web_tables
 from caesura.web.schemas import SeriesFill
@@ -198,6 +200,20 @@ def test_log_prob_counts_the_nats_of_levels(imputer):
             one.loc[20, "weather"], one.loc[40, "flag"] = weather, flag
             total += np.exp(imputer.log_prob(one, missing))
     assert total == pytest.approx(1, abs=1e-4)
+
+
+def test_medians_at_scale_are_those_of_quantiles_with_the_likeliest_levels(imputer):
+    given, filler = table(), imputer.filler_
+    found = fill_median(filler, given, 9, seed=1)
+    [[wanted]] = fill_quantiles(filler, [given], [0.5], 9, seed=1)
+    pd.testing.assert_frame_equal(found.table, wanted)
+    marginals = filler.marginals(given)
+    chosen = filler.method(None).net.frame.index(filler.kind.read_complete(wanted).values)
+    at_places = chosen[tuple(marginals.places.T)]
+    each = np.exp(marginals.log_probs)[np.arange(len(at_places)), at_places]
+    np.testing.assert_allclose(found.confidence, each, rtol=1e-4)
+    missing = given.isna().to_numpy()
+    assert found.log_prob == pytest.approx(imputer.log_prob(wanted, missing), rel=1e-4)
 
 
 def test_half_a_category_has_no_probability(imputer):

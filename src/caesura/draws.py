@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from jax.sharding import PartitionSpec
-from jaxtyping import Array, Bool, Float32, Key, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Float32, Key, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import whole_number
 from caesura.fill import LogProb
@@ -85,18 +85,43 @@ def score_series(
 ) -> LogProb:
     """Nats of the values at the missing places of one series, in the user's units, under what they
     would be drawn from."""
-    method, stretches = filler.method(strategy), cut(0, series)
+    method = filler.method(strategy)
     nats = variance = 0.0
-    key = make_key(seed)
-    for first in range(0, len(stretches), STRETCHES):
-        key, key_batch = jax.random.split(key)
-        batch = stretches[first : first + STRETCHES]
-        window = _side_by_side(method, [stretch.seen for stretch in batch])
-        scores = method.strategy.log_prob(key_batch, method.net, window, window.values[:, None])
+    for batch, window, key in _batches(method, series, STRETCHES, seed):
+        scores = method.strategy.log_prob(key, method.net, window, window.values[:, None])
         log_probs, errors = (np.asarray(part, float)[: len(batch), 0] for part in scores)
         nats += log_probs.sum()
         variance += (errors**2).sum()
     return LogProb(nats - filler.kind.log_scale(series.missing), variance**0.5)
+
+
+def confidence_in_series(
+    filler: Filler, series: Sequence, *, strategy: str | Strategy | None = None, seed: int = 0
+) -> Float[np.ndarray, " places"]:
+    """The probability of each value at a missing place, one step after the other; of a number, that
+    of its bin."""
+    method = filler.method(strategy)
+    frame, found = method.net.frame, [np.zeros(0)]
+    at_once = max(1, MOST_NUMBERS // (STRETCH * frame.components * frame.cardinality))
+    for batch, window, key in _batches(method, series, min(STRETCHES, at_once), seed):
+        marginals = np.asarray(method.strategy.marginals(key, method.net, window).values.log_prob)
+        for (_, _, seen, _), log_probs in zip(batch, marginals, strict=False):
+            steps, components = np.nonzero(seen.missing)
+            chosen = np.asarray(frame.index(seen.values[seen.missing]))
+            at_places = log_probs[steps - seen.gaps[0].start, components, chosen]
+            found.append(np.exp(at_places))
+    return np.concatenate(found)
+
+
+def _batches(
+    method: Method, series: Sequence, at_once: int, seed: int
+) -> Iterator[tuple[list[Stretch], Window, PRNGKeyArray]]:
+    """The stretches of one series, some at a time, with their windows; more of these than those."""
+    stretches, key = cut(0, series), make_key(seed)
+    for number, first in enumerate(range(0, len(stretches), at_once)):
+        batch = stretches[first : first + at_once]
+        window = _side_by_side(method, [stretch.seen for stretch in batch])
+        yield batch, window, jax.random.fold_in(key, number)
 
 
 def cut(number: int, series: Sequence) -> list[Stretch]:

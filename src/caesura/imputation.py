@@ -24,7 +24,7 @@ def fill_quantiles(
 
     A category has no quantiles: at all levels, it gets what was drawn most often.
     """
-    summary = partial(_quantiles, kind=filler.kind, levels=levels)
+    summary = partial(quantiles_of, kind=filler.kind, levels=levels)
     return _fill(filler, tables, summary, len(levels), samples, **how)
 
 
@@ -45,9 +45,10 @@ def level_shares(
     return [kind.shares(table, means[0]) for table, means in zip(tables, values, strict=True)]
 
 
-def _quantiles(
+def quantiles_of(
     drawn: Float32[np.ndarray, "S t D"], kind: Any, levels: Sequence[float]
 ) -> Float32[np.ndarray, "R t D"]:
+    """For each level, the quantiles of numbers, and the likeliest levels of categories."""
     of_numbers = quantiles(drawn[..., : kind.numbers], levels).astype(np.float32)
     summary = np.repeat(kind.likeliest(drawn.mean(axis=0))[None], len(levels), axis=0)
     summary[..., : kind.numbers] = of_numbers

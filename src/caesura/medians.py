@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from caesura.draws import draw_series, score_series
+from caesura.draws import confidence_in_series, draw_series, score_series
 from caesura.fill import LogProb
 from caesura.filler import Filler
-from caesura.imputation import MEDIAN
+from caesura.imputation import MEDIAN, quantiles_of
 from caesura.kinds.table import load_table
-from caesura.scores import quantiles
 from caesura.sequence import Sequence
 from caesura.strategies import Strategy
 
@@ -33,20 +32,17 @@ def fill_median(
     seed: int = 0,
 ) -> Median:
     """The same medians as `fill_quantiles` gives."""
-    kind, method = filler.kind, filler.method(strategy)
     given = load_table(data)
     read = filler.read(given)
     if not read.gaps:
         return Median(given, given, LogProb(0.0, 0.0), np.zeros(0))
     values = read.values.copy()
     for stretch in draw_series(filler, [read], samples, strategy=strategy, seed=seed):
-        values[stretch.steps] = quantiles(stretch.values, [MEDIAN])[0]
-    score = score_series(filler, Sequence(values, read.missing), strategy=strategy, seed=seed)
-    marginals = filler.marginals(given, strategy=strategy, seed=seed)
-    chosen = np.asarray(method.net.frame.index(values[read.missing]))
+        values[stretch.steps] = quantiles_of(stretch.values, filler.kind, [MEDIAN])[0]
+    filled = Sequence(values, read.missing)
     return Median(
         given,
-        kind.write(given, read.missing, values),
-        score,
-        np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
+        filler.kind.write(given, read.missing, values),
+        score_series(filler, filled, strategy=strategy, seed=seed),
+        confidence_in_series(filler, filled, strategy=strategy, seed=seed),
     )
