@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import other_heads  # noqa: F401
+import other_heads
 import tsi_bench
 from tsi_bench import Part, Seconds, Task
 
@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--pypots", action="store_true")
     arguments = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", os.cpu_count())  # as the command line does
+    other_heads.offer()
     runs = list(map(Run.parse, arguments.runs))
     with open(arguments.csv, "w", newline="") as file:
         table = Table(file)

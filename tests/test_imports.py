@@ -10,7 +10,7 @@ import caesura
 ROOT = Path(caesura.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
-    {"errors", "version"},
+    {"cores", "errors", "version"},
     {"cache_folder", "files", "pretrained"},
     {"bins", "calibration", "scores", "sequence"},
     {"kinds", "nets"},
