@@ -105,7 +105,8 @@ def confidence_in_series(
     at_once = max(1, MOST_NUMBERS // (STRETCH * frame.components * frame.cardinality))
     for batch, window, key in _batches(method, series, min(STRETCHES, at_once), seed):
         marginals = np.asarray(method.strategy.marginals(key, method.net, window).values.log_prob)
-        for (_, _, seen, _), log_probs in zip(batch, marginals, strict=False):
+        for stretch, log_probs in zip(batch, marginals[: len(batch)], strict=True):
+            seen = stretch.seen
             steps, components = np.nonzero(seen.missing)
             chosen = np.asarray(frame.index(seen.values[seen.missing]))
             at_places = log_probs[steps - seen.gaps[0].start, components, chosen]
@@ -116,7 +117,7 @@ def confidence_in_series(
 def _batches(
     method: Method, series: Sequence, at_once: int, seed: int
 ) -> Iterator[tuple[list[Stretch], Window, PRNGKeyArray]]:
-    """The stretches of one series, some at a time, with their windows; more of these than those."""
+    """The stretches of one series, some at a time, with their windows, which padding may follow."""
     stretches, key = cut(0, series), make_key(seed)
     for number, first in enumerate(range(0, len(stretches), at_once)):
         batch = stretches[first : first + at_once]

@@ -188,7 +188,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         without = table.mask(mask) if is_frame(table) else np.where(mask, np.nan, table)
         complete = kind.read_complete(table)
-        places = kind.read(without).missing & ~kind.read(table).missing
+        places = kind.read(without).missing & ~np.isnan(complete.values)
         columns = [inside.start for inside in kind.places_in_frame[: kind.filled]]
         if places[:, columns].sum() != mask.sum():
             raise CaesuraError("`missing` names places that hold nothing, or that are not filled.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int, Shaped
+from jaxtyping import Bool, Float32, Float64, Shaped
 
 from caesura.bins import CENTRES
 from caesura.errors import CaesuraError, lookup, whole_number
@@ -26,14 +26,8 @@ from caesura.kinds.columns import (
     observed_numbers,
     standard_of,
 )
-from caesura.kinds.levels import (
-    MOST,
-    Level,
-    level_numbers,
-    shares_of,
-    switches_of,
-    with_levels,
-)
+from caesura.kinds.levels import MOST, Level, level_numbers, shares_of, switches_of
+from caesura.kinds.replacement import with_all_rows, with_levels_at, with_numbers_at
 from caesura.kinds.times import (
     PERIODS,
     Grid,
@@ -48,7 +42,6 @@ from caesura.kinds.times import (
 from caesura.sequence import Sequence
 
 LEAST_OBSERVED = 100  # numbers in a column
-EXACT = 2**53  # beyond it, floating-point numbers are not all whole numbers
 
 
 @dataclass(frozen=True)
@@ -242,7 +235,7 @@ class Series(Kind):
             )
         in_units = self.to_units(values)
         if self.add_rows and tables.is_frame(table) and grid.index is not None:
-            table = _with_rows(table, grid, self.time)
+            table = with_all_rows(table, grid, self.time)
             grid = grid._replace(rows=np.arange(grid.steps))
         filled = table.copy()
         each = zip(self._places(table)[: self.filled], self.places_in_frame, strict=False)
@@ -252,10 +245,10 @@ class Series(Kind):
                 continue
             if levels := self.levels[number]:
                 shares = shares_of(values[grid.rows, inside][where].astype(np.float64))
-                filled = _relevelled(filled, place, where, shares.argmax(axis=1), levels)
+                filled = with_levels_at(filled, place, where, shares.argmax(axis=1), levels)
             else:
                 new = in_units[grid.rows, number][where]
-                filled = _replaced(filled, place, where, new, self.names[number])
+                filled = with_numbers_at(filled, place, where, new, self.names[number])
         return filled
 
     def to_units(self, values: Shaped[np.ndarray, "*n T D"]) -> Float64[np.ndarray, "*n T columns"]:
@@ -377,50 +370,3 @@ def _standard(
             f"from: at least {least} are needed, unless `least_observed` is less."
         )
     return (0.0, 1.0) if is_category else standard_of(name, observed)
-
-
-def _replaced(
-    table: Any, place: int, where: Bool[np.ndarray, " T"], new: Float64[np.ndarray, " n"], name: str
-) -> Any:
-    """The table with other numbers in some rows of one column."""
-    column = tables.column(table, place)
-    if column.dtype.kind in "iu":
-        known = tables.as_numbers(column)[~where]
-        if np.abs(known).max(initial=0) > EXACT:
-            raise CaesuraError(
-                f"The column '{name}' has whole numbers beyond 2^53, "
-                "which cannot stand beside the real numbers that fill its gaps."
-            )
-        column = column.astype("Float64" if hasattr(column.dtype, "na_value") else np.float64)
-    if not tables.is_frame(table):
-        table = table.astype(column.dtype)
-        table[where, place] = new
-        return table
-    column = column.copy()
-    column.iloc[np.flatnonzero(where)] = new.astype(tables.float_type(column))
-    table.isetitem(place, column)
-    return table
-
-
-def _relevelled(
-    table: Any,
-    place: int,
-    where: Bool[np.ndarray, " T"],
-    numbers: Int[np.ndarray, " n"],
-    levels: tuple[Level, ...],
-) -> Any:
-    """The table with other levels in some rows of one column."""
-    if not tables.is_frame(table):
-        table[where, place] = np.array(levels)[numbers]
-        return table
-    table.isetitem(place, with_levels(tables.column(table, place), where, numbers, levels))
-    return table
-
-
-def _with_rows(table: Any, grid: Grid, time: str) -> Any:
-    """The table with a row for every step; what is new in it is missing."""
-    if not time:
-        return table.reindex(grid.index)
-    rows = table.set_axis(grid.rows).reindex(range(grid.steps))
-    rows[time] = grid.index
-    return rows
