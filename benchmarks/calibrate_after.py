@@ -25,10 +25,10 @@ import optax
 import series
 import tsi_bench
 
-from caesura import scores
+from caesura.hardware import tuning_for
 from caesura.nets.rnn import Net
+from caesura.scoring import scores
 from caesura.training.batches import Chunks, Example, hide
-from caesura.training.loop import tuning_for
 from caesura.training.objectives import total_objective
 
 UPDATES = 60

@@ -21,15 +21,15 @@ import jax
 
 import caesura
 from caesura import datasets, pretrained
-from caesura.calibration import BINS, KeyTally, SymbolTally
 from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError
-from caesura.evaluate import score_gaps, score_positions
 from caesura.files import make_folder, write_text
-from caesura.filler import join
+from caesura.filler.filler import join
 from caesura.kinds import KINDS
-from caesura.kinds.text import PAPER
+from caesura.kinds.text.text import PAPER
 from caesura.modelfile import read_info
+from caesura.scoring.calibration import BINS, KeyTally, SymbolTally
+from caesura.scoring.gaps import score_gaps, score_positions
 from caesura.strategies import STRATEGIES
 from caesura.training.recipe import choose
 

@@ -41,9 +41,9 @@ def untrained(place: Path) -> Path:
     import jax
     import jax.numpy as jnp
 
-    from caesura.filler import Filler
+    from caesura.filler.filler import Filler
     from caesura.kinds import Text
-    from caesura.kinds.text import PAPER
+    from caesura.kinds.text.text import PAPER
     from caesura.nets.frames import Categorical
     from caesura.nets.rnn import bidirectional, constant, unidirectional
 
@@ -105,7 +105,7 @@ def child(model: Path) -> None:
     compile_quickly()
     import jax
 
-    from caesura.filler import load
+    from caesura.filler.filler import load
 
     spent = {"trace": 0.0, "mlir": 0.0, "backend_compile": 0.0}
 

@@ -10,13 +10,13 @@ import argparse
 from pathlib import Path
 
 from caesura import datasets
-from caesura.evaluate import score_gaps, score_steps
-from caesura.filler import Filler, load
+from caesura.filler.filler import Filler, load
 from caesura.reproduce.measures import Sequences, cut
 from caesura.reproduce.paper import DATASETS, TABLE1, TABLE2
 from caesura.reproduce.plan import Plan, read_plan
 from caesura.reproduce.run import read_complete
 from caesura.reproduce.trainings import fingerprint, model_path
+from caesura.scoring.gaps import score_gaps, score_steps
 
 MUSIC = [name for name in DATASETS if name != "wiki96"]
 STRETCHES = (30, 60, 200, None)

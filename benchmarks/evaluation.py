@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from caesura.evaluate import score_gaps
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net, bidirectional, unidirectional
+from caesura.scoring.gaps import score_gaps
 from caesura.strategies import GSN, NADE, Bayes, OneWay, Strategy
 
 GAP, STEPS, LOOKAHEAD, SYMBOLS, STRETCH = 5, 100, 15, 96, 2048

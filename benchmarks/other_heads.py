@@ -17,8 +17,8 @@ from caesura.nets.architecture import ALL_HEADS
 from caesura.nets.cells import product
 from caesura.nets.frames import Frame
 from caesura.nets.heads import HEADS
-from caesura.nets.levels import Levels
-from caesura.nets.mixture import NARROWEST, Around, Conditionals, Mixture, Seen
+from caesura.nets.heads.levels import Levels
+from caesura.nets.heads.mixture import NARROWEST, Around, Conditionals, Mixture, Seen
 
 BINS = 32
 PIECES = 8  # of the spline

@@ -21,7 +21,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from caesura.training.packed import pack
+from caesura.training.corpus.packed import pack
 
 ROWS = [(1, 1), (1, 2), (2, 1)]  # processes, devices of each
 ROUNDS = 2

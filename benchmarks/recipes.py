@@ -16,7 +16,7 @@ import jax
 
 import caesura
 from caesura import datasets
-from caesura.evaluate import score_gaps
+from caesura.scoring.gaps import score_gaps
 from caesura.training.recipe import parse_setting
 
 CHANGES: dict[str, list[dict[str, object]]] = {

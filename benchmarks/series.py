@@ -41,10 +41,11 @@ import other_heads
 import tsi_bench
 from tsi_bench import Part, Seconds, Task
 
-from caesura import bins, scores
-from caesura.kinds.times import calendar_features
+from caesura.kinds.series.times import calendar_features
+from caesura.nets import bins
 from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net
+from caesura.scoring import scores
 from caesura.strategies import BothWays, Window
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import Recipe, choose, parse_setting

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 import caesura
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional

@@ -74,8 +74,8 @@ def speed(packed: Path) -> float:
     of some, since other programs can only make it worse."""
     import jax
 
-    from caesura.training.feed import UPDATES, Feed
-    from caesura.training.packed import open_packed
+    from caesura.training.corpus.feed import UPDATES, Feed
+    from caesura.training.corpus.packed import open_packed
     from caesura.training.recipe import choose
 
     recipe = choose("nade", "text", (), {"batch": 512, "length": 160}).recipe

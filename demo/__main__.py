@@ -9,8 +9,8 @@ from rich.console import Console
 
 import caesura
 from caesura.files import make_folder, write_text
-from caesura.plot import save_picture
-from caesura.plot_series import plot_filled
+from caesura.plots.plot import save_picture
+from caesura.plots.series import plot_filled
 from demo import terminal
 from demo.bars import refill
 from demo.carbon import UPDATES, fill_weeks

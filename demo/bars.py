@@ -8,8 +8,8 @@ from jaxtyping import Float
 
 from caesura import Fill, Filler
 from caesura.kinds import Song
-from caesura.kinds.notes import Grid, find_lanes
-from caesura.kinds.roll import LOWEST_KEY
+from caesura.kinds.music.notes import Grid, find_lanes
+from caesura.kinds.music.roll import LOWEST_KEY
 from caesura.strategies import NADE
 
 # Exact scores of so many steps take longer to compile than all the rest of the demo.

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from statsmodels.datasets import co2
 
-from caesura.kinds.roll import runs
-from caesura.plot_series import Filled
+from caesura.kinds.music.roll import runs
+from caesura.plots.series import Filled
 from caesura.sklearn import SeriesImputer
 
 COLUMN = "co2"

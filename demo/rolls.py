@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from caesura.kinds.roll import LOWEST_KEY
+from caesura.kinds.music.roll import LOWEST_KEY
 from demo.bars import Note, Refilled
 from demo.tune import STEPS_PER_BAR
 

@@ -1,6 +1,14 @@
 """Greensleeves, an English song of the 16th century, in the public domain; the setting is ours."""
 
-from caesura.kinds.midi import END_OF_TRACK, NOTE_OFF, NOTE_ON, TEMPO, TIME_SIGNATURE, Event, Song
+from caesura.kinds.music.midi import (
+    END_OF_TRACK,
+    NOTE_OFF,
+    NOTE_ON,
+    TEMPO,
+    TIME_SIGNATURE,
+    Event,
+    Song,
+)
 
 TITLE = "Greensleeves"
 ERASED = (6, 8)  # from bar 6 to before bar 8, counted from 1

@@ -17,9 +17,9 @@ import caesura
 from caesura.cli import app
 from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.kinds import Music, Series, Text
-from caesura.kinds.midi import Song
-from caesura.kinds.table import read_table
-from caesura.kinds.text_files import read_text
+from caesura.kinds.music.midi import Song
+from caesura.kinds.series.table import read_table
+from caesura.kinds.text.files import read_text
 from caesura.modelfile import read_info
 from caesura.reproduce.plan import read_plan
 from caesura.reproduce.results import COLUMNS, Results

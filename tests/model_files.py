@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import numpy as np
 
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import KINDS, Series, Text
 from caesura.modelfile.container import DTYPES
 from caesura.modelfile.weights import digest

@@ -6,7 +6,7 @@ import mido
 import numpy as np
 
 from caesura.kinds import Music
-from caesura.kinds.midi import END_OF_TRACK, Event, Song
+from caesura.kinds.music.midi import END_OF_TRACK, Event, Song
 
 PITCHES = {"C": 60, "D": 62, "E": 64, "F": 65, "G": 67}
 C, E, G = (PITCHES[name] - 21 for name in "CEG")  # columns of a roll

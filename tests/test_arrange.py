@@ -7,7 +7,7 @@ import pytest
 import caesura
 from caesura.errors import CaesuraError
 from caesura.kinds import Music, Song, arrange
-from caesura.kinds.arrange import parse_keys
+from caesura.kinds.music.arrange import parse_keys
 from command_line import ask
 from songs import content
 

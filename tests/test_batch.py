@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura.nets.batch import Inputs, Tuning, contexts
+from caesura.hardware import Tuning
+from caesura.nets.batch import Inputs, contexts
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net, bidirectional, unidirectional
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from caesura.calibration import BINS, tally_keys, tally_symbols
+from caesura.scoring.calibration import BINS, tally_keys, tally_symbols
 
 TALLIES = {"categorical": tally_symbols, "binary": tally_keys}
 

@@ -11,8 +11,8 @@ import pytest
 import caesura
 from caesura import datasets, pretrained
 from caesura.errors import CaesuraError
-from caesura.evaluate import score_gaps
 from caesura.modelfile import read_info
+from caesura.scoring.gaps import score_gaps
 from caesura.training.recipe import choose, parse_setting
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))

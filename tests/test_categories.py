@@ -11,11 +11,11 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError, CaesuraWarning
-from caesura.imputation import fill_quantiles
-from caesura.kinds.levels import FEW, MOST
-from caesura.learn import train
-from caesura.medians import fill_median
+from caesura.filler.imputation import fill_quantiles
+from caesura.filler.medians import fill_median
+from caesura.kinds.series.levels import FEW, MOST
 from caesura.sklearn import SeriesImputer
+from caesura.training.train import train
 from caesura.web import tables as web_tables
 from caesura.web.schemas import SeriesFill
 from command_line import ask, mistake

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura import bins
 from caesura.errors import CaesuraError
+from caesura.nets import bins
 from caesura.nets.architecture import describe
 from caesura.nets.frames import Continuous
 from caesura.nets.rnn import onegram, unidirectional

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
+from caesura.hardware import bucket
 from caesura.kinds import Text
 from caesura.nets.cells import CELLS, Tanh
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, around_missing
-from caesura.strategies.window import bucket
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 TALLY = 0

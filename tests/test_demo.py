@@ -8,12 +8,12 @@ import mido
 import numpy as np
 import pytest
 
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
+from caesura.hardware import bucket
 from caesura.kinds import Music, Text
-from caesura.kinds.text import PAPER
+from caesura.kinds.text.text import PAPER
 from caesura.nets.frames import FRAMES
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from caesura.strategies.window import bucket
 from demo import bars, restoration
 from demo.__main__ import main
 from demo.chance import chance

@@ -16,9 +16,9 @@ import pytest
 
 from caesura.cli.hosts import Place, place_by_hosts, place_by_variables
 from caesura.errors import CaesuraError
+from caesura.hardware import sharing
 from caesura.training import processes
-from caesura.training.loop import sharing
-from caesura.training.packed import pack
+from caesura.training.corpus.packed import pack
 from command_line import PATH, mistake
 
 # A real process. It writes its weights, each after the other, and prints what else it came to.

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from caesura.draws import AROUND, STRETCH, cut, score_series
+from caesura.filler.draws import AROUND, STRETCH, cut, score_series
 from caesura.sequence import Sequence
 from model_files import make_filler
 
@@ -114,7 +114,7 @@ PROGRAM = """
 import sys, jax
 jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
 import numpy as np
-from caesura.draws import draw_series
+from caesura.filler.draws import draw_series
 from caesura.sequence import Sequence
 from model_files import make_filler
 draw = np.random.default_rng(0)

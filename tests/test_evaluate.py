@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import oracle
-from caesura import evaluate
 from caesura.errors import CaesuraError
-from caesura.evaluate import (
+from caesura.scoring import gaps as evaluate
+from caesura.scoring.gaps import (
     Room,
     over_gaps,
     score_gaps,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import caesura
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
@@ -209,7 +209,7 @@ def test_wrong_types_get_a_sentence_too():
     """In a process of its own, since the type checker of this one would answer first."""
     program = """
 import jax, numpy as np, caesura
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional

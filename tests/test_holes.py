@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura.nets.batch import Tuning
+from caesura.hardware import Tuning
 from caesura.nets.frames import Continuous
 from caesura.nets.rnn import bidirectional
 from caesura.training.batches import Chunks, Corpus, draw_example

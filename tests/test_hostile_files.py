@@ -15,11 +15,14 @@ import caesura
 from caesura.cli.places import check_output
 from caesura.errors import CaesuraError
 from caesura.files import write_text
-from caesura.kinds import Music, Series, Text, midi, table, text_files
-from caesura.kinds.midi import Song
-from caesura.kinds.table import read_csv, read_table
-from caesura.kinds.text_files import read_text
-from caesura.kinds.times import check_frequency, even_grid
+from caesura.kinds import Music, Series, Text
+from caesura.kinds.music import midi
+from caesura.kinds.music.midi import Song
+from caesura.kinds.series import table
+from caesura.kinds.series.table import read_csv, read_table
+from caesura.kinds.series.times import check_frequency, even_grid
+from caesura.kinds.text import files as text_files
+from caesura.kinds.text.files import read_text
 from caesura.training.recipe import choose, parse_setting
 from command_line import mistake, run
 from hostile import model_bytes

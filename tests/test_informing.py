@@ -8,13 +8,13 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.evaluate import score_gaps, score_positions, score_steps
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
+from caesura.hardware import Tuning
 from caesura.kinds import Series
 from caesura.nets.architecture import Architecture, describe
-from caesura.nets.batch import Tuning
 from caesura.nets.frames import Continuous
 from caesura.nets.rnn import bidirectional
+from caesura.scoring.gaps import score_gaps, score_positions, score_steps
 from caesura.strategies import NADE
 from caesura.training.batches import Example
 from caesura.training.objectives import total_nll, total_objective

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura.bins import BINS, OFF, ON
 from caesura.errors import CaesuraError
-from caesura.nets import mixture
+from caesura.hardware import Tuning
 from caesura.nets.architecture import Architecture, describe
-from caesura.nets.batch import Tuning
+from caesura.nets.bins import BINS, OFF, ON
 from caesura.nets.frames import Continuous
+from caesura.nets.heads import mixture
+from caesura.nets.heads.mixture import Mixture
 from caesura.nets.memory import DEPTH
-from caesura.nets.mixture import Mixture
 from caesura.nets.rnn import bidirectional, onegram
 from caesura.training.batches import Example
 from caesura.training.objectives import total_nll

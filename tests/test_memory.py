@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura.nets.batch import Inputs, Tuning, contexts
+from caesura.hardware import Tuning
+from caesura.nets.batch import Inputs, contexts
 from caesura.nets.frames import Continuous
 from caesura.nets.memory import DEPTH, Memory
 from caesura.nets.rnn import Net, bidirectional, unidirectional

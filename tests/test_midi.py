@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.kinds.midi import LAST_TICK, Song
+from caesura.kinds.music.midi import LAST_TICK, Song
 from songs import content, ode_to_joy, random_song
 
 

@@ -8,13 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from caesura.bins import BINS, EDGES
 from caesura.errors import CaesuraError
-from caesura.nets import mixture
+from caesura.nets.bins import BINS, EDGES
 from caesura.nets.frames import Binary, Continuous
-from caesura.nets.heads import make_head
+from caesura.nets.heads import make_head, mixture
+from caesura.nets.heads.mixture import Mixture
 from caesura.nets.memory import DEPTH
-from caesura.nets.mixture import Mixture
 
 D, SIZES, HIDDEN = 3, (4, 2), 6
 SUBSETS = [np.array(bits, bool) for bits in product([False, True], repeat=D)]

@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 
 import caesura
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.modelfile import container, read_info
 from caesura.nets.architecture import describe

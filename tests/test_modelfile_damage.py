@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 
 import caesura
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.modelfile import read_info
 from caesura.nets.architecture import Architecture
 from model_files import (

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import KINDS, Music, Song
-from caesura.kinds.midi import END_OF_TRACK, Event
+from caesura.kinds.music.midi import END_OF_TRACK, Event
 from caesura.nets.frames import Binary
 from caesura.nets.rnn import bidirectional
 from songs import C, E, content, ode_to_joy, on, song

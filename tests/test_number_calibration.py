@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from caesura.bins import BINS, EDGES, crps, share_below
-from caesura.calibration import tally_numbers
+from caesura.nets.bins import BINS, EDGES, crps, share_below
+from caesura.scoring.calibration import tally_numbers
 
 
 def stated(mean: np.ndarray, spread: float) -> np.ndarray:

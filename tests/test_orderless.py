@@ -12,17 +12,16 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.evaluate import _step_log_probs
-from caesura.nets import orderless
+from caesura.hardware import Tuning
 from caesura.nets.architecture import describe
-from caesura.nets.batch import Tuning
 from caesura.nets.frames import Binary, Categorical
-from caesura.nets.heads import make_head
-from caesura.nets.orderless import Orderless
+from caesura.nets.heads import make_head, orderless
+from caesura.nets.heads.orderless import Orderless
 from caesura.nets.rnn import unidirectional
 from caesura.reproduce.plan import read_plan
 from caesura.reproduce.results import Results
 from caesura.reproduce.trainings import fingerprint
+from caesura.scoring.gaps import _step_log_probs
 from caesura.sequence import UNKNOWN
 from caesura.training.batches import Example
 from caesura.training.loop import Data, fit

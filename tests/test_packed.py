@@ -11,13 +11,13 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.kinds.text_files import find_files, read_parts
-from caesura.training import feed
+from caesura.kinds.text.files import find_files, read_parts
 from caesura.training.batches import Corpus
-from caesura.training.feed import Feed, draw_below
-from caesura.training.packed import check_fields, is_packed, open_packed, pack
+from caesura.training.corpus import feed
+from caesura.training.corpus.feed import Feed, draw_below
+from caesura.training.corpus.packed import check_fields, is_packed, open_packed, pack
+from caesura.training.corpus.stored import Stored
 from caesura.training.recipe import Recipe, choose
-from caesura.training.stored import Stored
 from command_line import ask, mistake, run
 
 TINY = {"hidden": 4, "batch": 4, "length": 12, "steps": 20, "validate_every": 7, "cell": "tanh"}

@@ -10,8 +10,8 @@ import pytest
 
 import oracle
 from caesura.errors import CaesuraError
+from caesura.hardware import Tuning
 from caesura.nets.architecture import describe
-from caesura.nets.batch import Tuning
 from caesura.nets.rnn import Net, bidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, around_missing

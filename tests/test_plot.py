@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.fill import Fill
-from caesura.plot import check_picture, plot_positions, plot_roll, plot_text, save_picture
+from caesura.filler.fill import Fill
+from caesura.plots.plot import check_picture, plot_positions, plot_roll, plot_text, save_picture
 
 
 def words_of(figure):

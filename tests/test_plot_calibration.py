@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from caesura.bins import EDGES
-from caesura.calibration import tally_numbers
-from caesura.plot_calibration import plot_calibration
+from caesura.nets.bins import EDGES
+from caesura.plots.calibration import plot_calibration
+from caesura.scoring.calibration import tally_numbers
 from command_line import ask
 from model_files import make_filler
 

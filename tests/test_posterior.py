@@ -11,14 +11,13 @@ import pytest
 
 import oracle
 from caesura.errors import CaesuraError
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.sequence import Gap, Sequence
 from caesura.strategies import SIR, Bayes, Place, Window, around_gaps, around_missing
-from caesura.strategies.metropolis import sample_posterior
 from command_line import ask
 
 KEY = jax.random.key(0)
@@ -224,21 +223,6 @@ def acceptance(problem: Problem) -> float:
         flow = problem.posterior[:, None] * q  # accepted are as many here as back again
         rates.append(np.minimum(flow, flow.T).sum())
     return float(np.mean(rates))
-
-
-@pytest.mark.slow
-@BOTH_FRAMES
-def test_metropolis_chains_end_in_the_posterior_and_say_how_much_they_accepted(problem):
-    samples = 4000
-    drawn = sample_posterior(KEY, problem.pair, problem.window(SIR()), samples, 60)
-    counts = problem.counts(drawn.fills)
-    assert distance(counts, problem.posterior) < bound(problem.posterior, samples)
-    start = problem.proposals.sir(1)  # they had far to go
-    assert distance(counts, start) > 2 * bound(start, samples)
-    accepted = np.asarray(drawn.acceptance, np.float64)[0]
-    # On their first few visits of sixty, the chains have not yet forgotten where they started.
-    slack = 4.5 * accepted.std() / samples**0.5 + 0.05 * accepted.mean()
-    assert accepted.mean() == pytest.approx(acceptance(problem), abs=slack)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from caesura import pretrained
 from caesura.cli import app
 from caesura.cli.compiled import keep_compiled, remove_oldest
 from caesura.errors import CaesuraError
-from caesura.filler import Filler, make_key
+from caesura.filler.filler import Filler, make_key
 from caesura.kinds import Music, Text
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import bidirectional, constant

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from caesura.kinds import Music, Song
-from caesura.kinds.midi import END_OF_TRACK, Event
-from caesura.kinds.notes import Grid, find_lanes
+from caesura.kinds.music.midi import END_OF_TRACK, Event
+from caesura.kinds.music.notes import Grid, find_lanes
 from songs import C, G, content, ode_to_joy, on, random_song, song
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.imputation import fill_quantiles
+from caesura.filler.imputation import fill_quantiles
 from caesura.kinds import Composition, Song
-from caesura.kinds.roll import KEYS
-from caesura.learn import train
+from caesura.kinds.music.roll import KEYS
 from caesura.scale import Filling, Summary, fill_locally
 from caesura.scale import answers as answers_module
 from caesura.scale.rows import files_as_rows
+from caesura.training.train import train
 from small_fillers import music_filler, text_filler
 from songs import ode_to_joy
 
@@ -237,7 +237,7 @@ def test_tables_get_their_medians_with_densities(tables, tmp_path):
 @pytest.mark.slow
 def test_the_density_of_medians_is_that_of_a_complete_table(tables):
     """Without absent rows, the public `log_prob` can be asked."""
-    from caesura.medians import fill_median
+    from caesura.filler.medians import fill_median
 
     place, filler = tables
     given = pd.read_csv(place / "in" / "a.csv").iloc[:25]

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from caesura.errors import CaesuraError
-from caesura.scores import (
+from caesura.scoring.scores import (
     COVERAGES,
     covered,
     crps,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from caesura.errors import CaesuraWarning
-from caesura.kinds.times import calendar_features
+from caesura.kinds.series.times import calendar_features
 from small_tables import NAN, filled, hours, learn
 
 

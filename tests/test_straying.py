@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from caesura.nets.frames import Continuous
+from caesura.nets.heads.mixture import NARROWEST, WIDEST, Mixture
 from caesura.nets.memory import DEPTH
-from caesura.nets.mixture import NARROWEST, WIDEST, Mixture
 
 
 @pytest.mark.parametrize(("asked", "had"), [(1.0, 1.0), (WIDEST, WIDEST), (50.0, WIDEST)])

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from caesura.cli.table_files import write_samples, write_table
-from caesura.kinds.table import read_table
-from caesura.plot_series import MOST_STEPS, Filled, plot_filled
+from caesura.kinds.series.table import read_table
+from caesura.plots.series import MOST_STEPS, Filled, plot_filled
 
 CSV = 'day,"a, b",word\n2024-01-01,1.50,x\n2024-01-02,,"y, z"\n2024-01-03,1e3,\n2024-01-04,+7,NA\n'
 

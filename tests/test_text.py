@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.kinds import Text, text_files
-from caesura.kinds.text import PAPER
+from caesura.kinds import Text
+from caesura.kinds.text import files as text_files
+from caesura.kinds.text.text import PAPER
 from caesura.sequence import UNKNOWN
 
 STRANGE = "“Zwölf Boxkämpfer”\r\n\tjagten – ‘Viktor’\rquer\n\n漢字 🙂 e\u0301"

@@ -9,8 +9,7 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.learn import hold_out
-from caesura.nets.batch import Tuning
+from caesura.hardware import Tuning
 from caesura.sequence import UNKNOWN
 from caesura.training.batches import Chunks, Corpus, Example, hide, transpose
 from caesura.training.loop import Data, _given_up, begin, fit
@@ -18,6 +17,7 @@ from caesura.training.missingness import Gaps, Nothing
 from caesura.training.objectives import total_nll
 from caesura.training.optimiser import make_optimiser
 from caesura.training.recipe import Recipe, choose
+from caesura.training.train import hold_out
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 TINY = {

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from caesura.kinds import Song
-from caesura.learn import train
+from caesura.training.train import train
 from caesura.web import Limits, make_app, tables
 from demo.tune import song as greensleeves
 from on_page import AXE, drag, filled, look, serious_faults, shown

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 
-from caesura.imputation import fill_quantiles
-from caesura.learn import train
+from caesura.filler.imputation import fill_quantiles
 from caesura.training.loop import Stopped
+from caesura.training.train import train
 from caesura.web import Limits, make_app, tables
 from caesura.web.fits import Fits
 from caesura.web.limits import COLUMNS, CSV_CHARACTERS, MISSING, ROWS

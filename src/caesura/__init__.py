@@ -4,16 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import CaesuraError
-from caesura.version import __version__
+
+__version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from caesura import datasets, strategies
-    from caesura.fill import Fill
-    from caesura.filler import Filler, load
-    from caesura.learn import train
+    from caesura.filler.fill import Fill
+    from caesura.filler.filler import Filler, load
+    from caesura.training.train import train
 else:
     # JAX takes a second to import, for which `caesura --help` need not wait.
-    HOMES = {"Fill": "fill", "Filler": "filler", "load": "filler", "train": "learn"}
+    HOMES = {"Fill": "filler", "Filler": "filler", "load": "filler", "train": "training.train"}
     PARTS = ("datasets", "strategies")
 
     def __getattr__(name: str) -> Any:

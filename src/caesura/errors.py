@@ -17,6 +17,14 @@ class CaesuraError(ValueError):
         super().__init__(one_line(sentence))
 
 
+class FileMissingError(CaesuraError, FileNotFoundError):
+    """A file or directory that does not exist."""
+
+
+class ExtraMissingError(CaesuraError, ImportError):
+    """An optional dependency that is not installed; the sentence says how to install it."""
+
+
 class CaesuraWarning(UserWarning):
     """Something in what the user gave that is let pass, in one sentence."""
 

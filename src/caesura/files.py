@@ -8,7 +8,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from caesura.errors import CaesuraError
+import platformdirs
+
+from caesura.errors import CaesuraError, FileMissingError
+
+
+def cache_directory() -> Path:
+    """Return the directory for compiled programs and downloaded data sets.
+
+    It is `caesura` in the user's cache directory, or the one that CAESURA_CACHE names.
+    """
+    if chosen := os.environ.get("CAESURA_CACHE"):
+        return Path(chosen).expanduser()
+    return Path(platformdirs.user_cache_dir("caesura", appauthor=False))
+
+
+def cannot_read(path: str | os.PathLike[str], error: OSError) -> CaesuraError:
+    """Return the error to raise if a file cannot be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        return FileMissingError(f"There is no file or directory '{os.fspath(path)}'.")
+    reason = (error.strerror or str(error)).lower()
+    return CaesuraError(f"Cannot read '{os.fspath(path)}': {reason}.")
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Shaped
 from caesura.errors import CaesuraError
 
 # The value of what is observed but not among those the model knows: a letter outside its alphabet.
-# Among numbers, it is NaN (`Frame.unknown`).
-# A net is shown it as if it were missing; it is never filled, never a target, and never lost.
+# For real numbers it is NaN (`Frame.unknown`). A net sees it as if it were missing; it is never
+# filled, never a target, and never lost.
 UNKNOWN = -1
 
 
@@ -21,12 +21,41 @@ class Gap(NamedTuple):
     stop: int
 
 
+def runs(on: Bool[np.ndarray, " T"]) -> list[Gap]:
+    """Return the runs of True, from left to right."""
+    edges = np.flatnonzero(np.diff(on, prepend=False, append=False))
+    return [Gap(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+@dataclass(frozen=True)
+class FrameSpec:
+    """What a frame holds: a kind makes it, a net is built for it, a model file stores it.
+
+    Parameters
+    ----------
+    name
+        A key of `caesura.nets.frames.FRAMES`: "categorical", "binary" or "continuous".
+    size
+        The size of the alphabet or keyboard, or the number of real components.
+    informing
+        How many components, the last ones, only inform and are never filled.
+    categories
+        The number of levels of each categorical column. A category of K levels is K − 1 switches,
+        which stand before the components that inform.
+    """
+
+    name: str
+    size: int
+    informing: int = 0
+    categories: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Sequence:
     """T frames of D values each; `missing` is True where a value is unknown, to be filled.
 
-    What is observed may be `UNKNOWN`: there, but not among the values that the model knows.
-    A step is missing when any value of its frame is; in the paper's gaps, whole frames are.
+    What is observed may be `UNKNOWN`: it is there, but not among the values that the model knows. A
+    step is missing if any value of its frame is; in the paper's gaps, whole frames are.
     """
 
     values: Shaped[np.ndarray, "T D"]
@@ -35,12 +64,15 @@ class Sequence:
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
             raise CaesuraError(
-                f"A sequence has the shape [steps, components], not {list(self.values.shape)}."
+                f"A sequence must have the shape [steps, components], not "
+                f"{list(self.values.shape)}."
             )
         if self.values.size == 0:
             raise CaesuraError("The sequence is empty.")
         if self.missing.dtype != bool:
-            raise CaesuraError(f"`missing` holds True and False, not {self.missing.dtype}.")
+            raise CaesuraError(
+                f"`missing` must hold True and False, not values of type {self.missing.dtype}."
+            )
         if self.missing.shape != self.values.shape:
             raise CaesuraError(
                 f"`missing` has the shape {list(self.missing.shape)}, "
@@ -58,5 +90,4 @@ class Sequence:
     @property
     def gaps(self) -> list[Gap]:
         """The runs of missing steps, from left to right."""
-        edges = np.flatnonzero(np.diff(self.missing_steps, prepend=False, append=False))
-        return [Gap(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+        return runs(self.missing_steps)

@@ -6,17 +6,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from caesura.cores import use_all_cores
-from caesura.draws import score_series
 from caesura.errors import CaesuraError
-from caesura.filler import Filler
-from caesura.imputation import MEDIAN, fill_quantiles, fill_samples, level_shares
+from caesura.filler.draws import score_series
+from caesura.filler.filler import Filler
+from caesura.filler.imputation import MEDIAN, fill_quantiles, fill_samples, level_shares
+from caesura.hardware import use_all_cores
 from caesura.kinds import Series
-from caesura.kinds.table import is_frame
-from caesura.learn import train
+from caesura.kinds.series.table import is_frame
 from caesura.sequence import Sequence as Steps
 from caesura.training.loop import Progress
-from caesura.training_progress import showing
+from caesura.training.progress import showing
+from caesura.training.train import train
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from caesura import __version__
 from caesura.cli import data, fill
 from caesura.cli.evaluate import evaluate
 from caesura.cli.group import OneSentence
@@ -11,7 +12,6 @@ from caesura.cli.info import info
 from caesura.cli.reproduce import reproduce
 from caesura.cli.serve import serve
 from caesura.cli.train import train
-from caesura.version import __version__
 
 # Whatever takes time to import (JAX, NumPy, rich) is imported inside the commands.
 app = typer.Typer(

@@ -98,7 +98,7 @@ def pack(
     trained on DATA. A character takes a byte with an alphabet of up to 128, and two beyond.
     """
     from caesura.cli.sources import load_sources, parse_sources
-    from caesura.training.packed import pack
+    from caesura.training.corpus.packed import pack
     from caesura.training.recipe import parse_setting
 
     sources = parse_sources(data, "text", "train")

@@ -17,7 +17,7 @@ from caesura.pretrained import find_model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from caesura.evaluate import GapScores, PositionScores
+    from caesura.scoring.gaps import GapScores, PositionScores
 
 
 class Result(NamedTuple):
@@ -75,13 +75,13 @@ def evaluate(
     NLLs are in nats: those of whole gaps, and by position those of each step by itself. For these,
     a last table shows how often what is stated comes true: whether the model can be believed.
     """
-    from caesura.evaluate import GapChoice, effective_samples, score_gaps, score_positions
-    from caesura.filler import make_key
+    from caesura.filler.filler import make_key
+    from caesura.scoring.gaps import GapChoice, effective_samples, score_gaps, score_positions
 
     make_key(seed)
     weights = find_model(model)
     if picture is not None:
-        from caesura.plot import check_picture, save_picture
+        from caesura.plots.plot import check_picture, save_picture
 
         check_picture(picture)
         check_output(picture, (weights, *data))
@@ -116,9 +116,9 @@ def evaluate(
 
 
 def _draw(results: dict[str, Result]) -> "Figure":
-    from caesura.calibration import NumberTally
-    from caesura.plot import plot_positions
-    from caesura.plot_calibration import plot_calibration
+    from caesura.plots.calibration import plot_calibration
+    from caesura.plots.plot import plot_positions
+    from caesura.scoring.calibration import NumberTally
 
     nll = {name: result.positions.nll for name, result in results.items()}
     tallies = {name: result.positions.tally for name, result in results.items()}

@@ -26,7 +26,7 @@ from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
-    from caesura.fill import Fill
+    from caesura.filler.fill import Fill
 
 
 class Unit(StrEnum):
@@ -123,7 +123,7 @@ def music(
         raise CaesuraError("Music needs a file to be written to: give it with -o.")
     from caesura.files import write_bytes
     from caesura.kinds import Composition
-    from caesura.kinds.music import music_bytes
+    from caesura.kinds.music.music import music_bytes
 
     composition = Composition(
         gaps=tuple(parse_span(gap) for gap in gaps or []),

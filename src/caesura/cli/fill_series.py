@@ -12,12 +12,11 @@ from caesura.cli.options import DataColumn, EngineOption, IdColumn, Json, Seed, 
 from caesura.cli.output import answer_json, answer_table, in_terminal, note, noted_warnings
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
-from caesura.cores import use_all_cores
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
 
 if TYPE_CHECKING:
-    from caesura.filler import Filler
+    from caesura.filler.filler import Filler
 
 INTERVAL = (0.05, 0.95)  # in pictures
 MEDIAN = 0.5
@@ -198,14 +197,16 @@ def series(
             f"'{min(overrides)}' is said in training, but the model '{model}' is trained already."
         )
     if pictures is not None:
-        from caesura.plot import check_picture
+        from caesura.plots.plot import check_picture
 
         check_picture("a.png")
         make_folder(pictures)
 
-    from caesura.kinds.table import read_table
+    from caesura.kinds.series.table import read_table
 
     given = read_table(table)
+    from caesura.hardware import use_all_cores
+
     use_all_cores()
     with noted_warnings():
         if model:
@@ -230,11 +231,11 @@ def series(
 
 
 def _train(given: Any, recipe: str, seed: int, fields: dict[str, Any]) -> "Filler":
-    from caesura.cli.compiled import keep_compiled
+    from caesura.hardware import keep_compiled
 
     keep_compiled()
-    from caesura.learn import train
-    from caesura.training_progress import showing
+    from caesura.training.progress import showing
+    from caesura.training.train import train
 
     with showing() as report:
         return train(
@@ -256,7 +257,7 @@ def _fill(
 ) -> list[Path]:
     """The files that were written."""
     from caesura.cli.table_files import write_samples, write_table
-    from caesura.imputation import fill_quantiles, fill_samples, level_shares
+    from caesura.filler.imputation import fill_quantiles, fill_samples, level_shares
 
     asked = [MEDIAN, *levels, *(INTERVAL if pictures is not None else ())]
     answers = fill_quantiles(filler, [given], asked, samples, **how)
@@ -284,9 +285,9 @@ def _fill(
 def _draw(kind: Any, given: Any, folder: Path, median: Any, low: Any, high: Any) -> list[Path]:
     import numpy as np
 
-    from caesura.kinds.times import times_of
-    from caesura.plot import save_picture
-    from caesura.plot_series import Filled, plot_filled
+    from caesura.kinds.series.times import times_of
+    from caesura.plots.plot import save_picture
+    from caesura.plots.series import Filled, plot_filled
 
     index = times_of(median, kind.time)
     x = np.arange(len(median)) if index is None else index.tz_localize(None).to_numpy()
@@ -305,7 +306,7 @@ def _draw(kind: Any, given: Any, folder: Path, median: Any, low: Any, high: Any)
 
 def _aligned(kind: Any, given: Any, name: str, index: Any) -> Any:
     """A column of the user's table with the rows that were added."""
-    from caesura.kinds.times import times_of
+    from caesura.kinds.series.times import times_of
 
     return given[name].set_axis(times_of(given, kind.time)).reindex(index)
 
@@ -331,7 +332,7 @@ def _answer(filler: "Filler", given: Any, files: list[Path], json: bool) -> None
 
 
 def _check_suffix(file: Path) -> None:
-    from caesura.kinds.table import SUFFIXES
+    from caesura.kinds.series.table import SUFFIXES
 
     if file.suffix.lower() not in SUFFIXES:
         raise CaesuraError(f"A table is written as *.csv or *.parquet, not as '{file.name}'.")

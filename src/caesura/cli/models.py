@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from caesura.errors import CaesuraError
 
 if TYPE_CHECKING:
-    from caesura.filler import Filler
+    from caesura.filler.filler import Filler
 
 ModelPlace = str | os.PathLike[str]
 
 
 def load_model(model: ModelPlace) -> "Filler":
     """The filler, in a process that keeps what it compiles."""
-    from caesura.cli.compiled import keep_compiled
+    from caesura.hardware import keep_compiled
 
     keep_compiled()
-    from caesura.filler import load
+    from caesura.filler.filler import load
 
     return load(model)
 

@@ -13,12 +13,11 @@ from caesura.cli.gap_counter import GapCounter
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataFolder, Json
 from caesura.cli.output import answer_json, note
-from caesura.cores import use_all_cores
 from caesura.errors import lookup
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS
 from caesura.reproduce.watch import Watch
-from caesura.training_progress import showing
+from caesura.training.progress import showing
 
 if TYPE_CHECKING:
     from caesura.training.loop import Progress
@@ -81,9 +80,11 @@ def reproduce(
         lookup(dict.fromkeys((*ITEMS, MODELS, "pages", "all")), name, "item")
     with_pages = not {"all", "pages"}.isdisjoint(chosen)
     if with_pages:
-        from caesura.plot import check_picture
+        from caesura.plots.plot import check_picture
 
         check_picture("page.png")
+    from caesura.hardware import use_all_cores
+
     use_all_cores()
     told: dict[str, Any] = {"folder": str(output)}
     if set(chosen) != {"pages"}:

@@ -14,7 +14,7 @@ from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.pretrained import NAMES, find_model
 
 if TYPE_CHECKING:
-    from caesura.filler import Filler
+    from caesura.filler.filler import Filler
 
 
 def serve(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from caesura.files import replacing
-from caesura.kinds.csv_cells import fill_cells
+from caesura.kinds.series.csv_cells import fill_cells
 
 
 def write_table(output: Path, source: Path, given: Any, filled: Any) -> None:

@@ -16,9 +16,8 @@ from caesura.cli.output import answer_json, no_answers_yet, note, noted_warnings
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
 from caesura.cli.sources import Source, load_sources, parse_sources
-from caesura.cores import use_all_cores
 from caesura.errors import lookup
-from caesura.training_progress import nothing_shown, showing
+from caesura.training.progress import nothing_shown, showing
 
 
 def train(
@@ -102,11 +101,13 @@ def train(
     if resume and not any(checkpoints.glob("*/*.checkpoint")):
         note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
 
+    from caesura.hardware import use_all_cores
+
     use_all_cores()
     join(hosts)
-    from caesura.learn import train as learn
     from caesura.training.loop import Stopped
     from caesura.training.processes import is_first
+    from caesura.training.train import train as learn
 
     with Interruption() as interruption:
         try:

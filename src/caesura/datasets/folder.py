@@ -6,13 +6,12 @@ import shlex
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from caesura.cache_folder import cache_folder
 from caesura.datasets import rolls, texts
 from caesura.datasets.download import Progress, download
 from caesura.datasets.registry import DATASETS, Dataset, StoredFile
 from caesura.datasets.splits import SPLITS
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.files import make_folder, write_bytes
+from caesura.files import cache_directory, make_folder, write_bytes
 
 Folder = str | os.PathLike[str] | None  # None: the user's own, see `data_folder`
 State = Literal["ok", "missing", "altered"]
@@ -34,7 +33,7 @@ def data_folder(folder: Folder = None) -> Path:
     """The folder given, or that in CAESURA_DATA, or else a cache folder."""
     if chosen := folder or os.environ.get("CAESURA_DATA"):
         return Path(chosen).expanduser()
-    return cache_folder()
+    return cache_directory()
 
 
 def listing(folder: Folder = None) -> list[Row]:

@@ -1,10 +1,7 @@
 """What sequences are made of: raw data to `Sequence` and back, with NumPy alone."""
 
-from caesura.kinds.arrange import Arrangement, arrange
 from caesura.kinds.base import Kind
-from caesura.kinds.composition import Composition
-from caesura.kinds.midi import Song
-from caesura.kinds.music import Music
+from caesura.kinds.music import Arrangement, Composition, Music, Song, arrange
 from caesura.kinds.series import Series
 from caesura.kinds.text import Text
 

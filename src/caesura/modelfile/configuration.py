@@ -3,13 +3,13 @@
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from caesura import __version__
 from caesura.errors import CaesuraError, lookup
 from caesura.kinds import KINDS, Kind
 from caesura.modelfile.strict_json import plain
 from caesura.nets.architecture import Architecture
 from caesura.strategies import STRATEGIES
 from caesura.strategies.base import NetName
-from caesura.version import __version__
 
 FORMAT = 1
 KEYS = {"format", "caesura", "kind", "nets", "strategy", "training", "sha256"}

@@ -13,9 +13,10 @@ from jaxtyping import PRNGKeyArray
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.cells import CELLS
 from caesura.nets.frames import FRAMES, Continuous, make_frame
-from caesura.nets.head import Head
-from caesura.nets.heads import HEADS, Constant
-from caesura.nets.histogram import Histogram
+from caesura.nets.heads import HEADS
+from caesura.nets.heads.base import Head
+from caesura.nets.heads.histogram import Histogram
+from caesura.nets.heads.linear import Constant
 from caesura.nets.rnn import MissingInput, Net, bidirectional, constant, unidirectional
 
 # By whether there are cells forward and backward in time.

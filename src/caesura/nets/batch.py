@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, DTypeLike, Float, PRNGKeyArray, PyTree
 
+from caesura.hardware import Tuning
 from caesura.nets.cells import Cell, State
 from caesura.nets.memory import Memory
 from caesura.nets.rnn import Net
@@ -27,31 +28,6 @@ class Inputs(NamedTuple):
     x: Float[Array, "T *N"]
     m: Float[Array, "T B"]
     valid: Bool[Array, "T B"]
-
-
-class Tuning(NamedTuple):
-    """How to compute on the hardware at hand; the mathematics is the same."""
-
-    dtype: DTypeLike = jnp.float32  # of what is multiplied and kept; weights and sums are float32
-    unroll: int = 1  # steps of the scan in one turn of its loop
-    width: int = 1  # hidden units are padded to a multiple of it, with units that stay at zero
-    batch_last: bool = True  # W_h h is then a product as it stands, which a CPU likes better
-
-    @property
-    def batch_axis(self) -> int:
-        """Of what a single step holds."""
-        return 1 if self.batch_last else 0
-
-    @property
-    def unit_axis(self) -> int:
-        """The other one."""
-        return 1 - self.batch_axis
-
-    def einsum(self, subscripts: str, a: Array, b: Array) -> Array:
-        """In the chosen precision, summed in float32; {i} stands for i and the batch."""
-        letters = {i: f"{i}b" if self.batch_last else f"b{i}" for i in "ij"}
-        a, b = a.astype(self.dtype), b.astype(self.dtype)
-        return jnp.einsum(subscripts.format(**letters), a, b, preferred_element_type=jnp.float32)
 
 
 def contexts(

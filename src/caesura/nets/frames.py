@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from caesura.bins import BINS, EDGES, OFF, ON
 from caesura.errors import CaesuraError
+from caesura.nets.bins import BINS, EDGES, OFF, ON
 from caesura.sequence import UNKNOWN
 
 Numbers = Array | np.ndarray

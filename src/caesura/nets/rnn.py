@@ -15,9 +15,10 @@ from jaxtyping import Array, Bool, Float, Int64, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import lookup
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Continuous, Frame
-from caesura.nets.head import Head
-from caesura.nets.heads import HEADS, Constant, make_head
-from caesura.nets.histogram import TINY, Histogram
+from caesura.nets.heads import HEADS, make_head
+from caesura.nets.heads.base import Head
+from caesura.nets.heads.histogram import TINY, Histogram
+from caesura.nets.heads.linear import Constant
 from caesura.nets.memory import Memory
 
 MissingInput = Literal["none", "added", "each", "gating"]

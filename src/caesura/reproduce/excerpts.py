@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from caesura.errors import CaesuraError
-from caesura.filler import Filler, make_key
+from caesura.filler.filler import Filler, make_key
 from caesura.sequence import UNKNOWN, Sequence
 from caesura.strategies import Strategy
 

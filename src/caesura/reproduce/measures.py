@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Shaped
 
-from caesura.evaluate import score_gaps, score_positions, score_steps
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.reproduce.excerpts import Excerpt, draw_excerpts
 from caesura.reproduce.plan import Plan, Subject
+from caesura.scoring.gaps import score_gaps, score_positions, score_steps
 from caesura.strategies import GSN, Strategy
 
 Sequences = list[Shaped[np.ndarray, "_ D"]]

@@ -13,7 +13,7 @@ import jax
 
 from caesura.datasets.folder import Folder
 from caesura.files import make_folder
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.reproduce.measures import Measured, Sequences, Task, tasks_of, words
 from caesura.reproduce.plan import Pair, Plan, Subject, Training
 from caesura.reproduce.results import MODELS, NAME, Identity, Result, Results

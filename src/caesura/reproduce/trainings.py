@@ -10,10 +10,10 @@ from caesura import datasets
 from caesura.datasets.folder import Folder
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
-from caesura.filler import Filler, join, load
-from caesura.learn import train
+from caesura.filler.filler import Filler, join, load
 from caesura.reproduce.plan import Subject, Training
 from caesura.reproduce.watch import Watch
+from caesura.training.train import train
 
 
 class Sets:

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caesura.errors import CaesuraError, one_line
-from caesura.fill import Fill
-from caesura.filler import Filler, Gapped
+from caesura.filler.fill import Fill
+from caesura.filler.filler import Filler, Gapped
+from caesura.filler.medians import fill_median
+from caesura.filler.work import count_states, likeness
 from caesura.kinds import Music, Series
-from caesura.kinds.csv_cells import filled_csv
-from caesura.kinds.music import music_bytes
-from caesura.medians import fill_median
+from caesura.kinds.music.music import music_bytes
+from caesura.kinds.series.csv_cells import filled_csv
 from caesura.scale.filling import Filling
 from caesura.scale.rows import ID, csv_of, read_row
-from caesura.work import count_states, likeness
 
 STATES = 1 << 17  # of the nets in one pass; those of the text model have 14 kB each
 

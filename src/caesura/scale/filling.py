@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, whole_number
-from caesura.filler import MOST_SAMPLES, Filler, load
+from caesura.filler.filler import MOST_SAMPLES, Filler, load
 from caesura.kinds import Composition, Music
 from caesura.modelfile import read_info
 from caesura.pretrained import find_model

@@ -12,8 +12,8 @@ import pyarrow.dataset
 
 from caesura.errors import CaesuraError, lookup
 from caesura.kinds import KINDS, Composition, Kind, Music, Series, Song
-from caesura.kinds.table import parse_csv
-from caesura.kinds.text_files import find_files
+from caesura.kinds.series.table import parse_csv
+from caesura.kinds.text.files import find_files
 
 ID, PATH, DATA, MISSING = "id", "path", "data", "missing"
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError
+from caesura.hardware import LANES
 from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 
@@ -93,9 +94,6 @@ def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:
     error = jnp.std(probs, axis=1, ddof=1 if n > 1 else 0) / (mean * n**0.5)
     carried_by_one = jnp.max(probs, axis=1) > 0.5 * n * mean
     return Estimate(jnp.log(mean) + top[:, 0], jnp.where(carried_by_one, jnp.inf, error))
-
-
-LANES = 128  # side by side, from which on more of them at once are no gain
 
 
 def on_copies(

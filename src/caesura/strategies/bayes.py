@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
-from caesura.nets.heads import Independent
+from caesura.nets.heads.linear import Independent
 from caesura.nets.rnn import Net
 from caesura.strategies.base import NetName
 from caesura.strategies.cursor import Conditional, Cursor

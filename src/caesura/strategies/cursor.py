@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
-from caesura.nets.head import Head
+from caesura.nets.heads.base import Head
 from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import whole_number
+from caesura.hardware import SETS, power_of_four
 from caesura.nets.cells import State
 from caesura.nets.rnn import Input, Net, Stack, States
 from caesura.sequence import Gap
@@ -142,7 +143,7 @@ def _exact_log_prob(
         same = alike.setdefault(_round_up(stop - start), [])
         same += [(row, sample, start, stop) for sample in range(samples)]
     for g, places in alike.items():
-        batch = min(_power_of_four(len(places)), max(1, _power_of_four(MOST_SETS >> g) // 4))
+        batch = min(power_of_four(len(places)), max(1, power_of_four(SETS >> g) // 4))
         for first in range(0, len(places), batch):
             some = np.array(places[first : first + batch])
             padded = np.pad(some, [(0, batch - len(some)), (0, 0)], mode="edge")
@@ -151,17 +152,9 @@ def _exact_log_prob(
     return Estimate(*jax.device_put((total, np.zeros_like(total))))
 
 
-MOST_SETS = 1 << 16  # how many sets of filled steps are held in memory at a time
-
-
 def _round_up(g: int) -> int:
     """Few lengths, so few compilations; but each step more doubles the work."""
     return g if g <= 6 else g + g % 2
-
-
-def _power_of_four(n: int) -> int:
-    """The smallest that is n or more."""
-    return int(4 ** np.ceil(np.log2(max(n, 1)) / 2))
 
 
 class OneGap(eqx.Module):

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError, whole_number
+from caesura.hardware import LANES
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net, States
 from caesura.strategies.base import (
-    LANES,
     Estimate,
     Marginals,
     Strategy,

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
+from caesura.hardware import bucket, pad, window_width
 from caesura.nets.cells import State
 from caesura.nets.pair import Nets
 from caesura.sequence import Sequence
@@ -71,12 +72,6 @@ class Window(eqx.Module):
         return eqx.tree_at(lambda window: window.values, copies, fills.reshape(copies.values.shape))
 
 
-def bucket(n: int) -> int:
-    """The smallest 2^k or 3·2^k that holds n: few lengths, so few compilations."""
-    power = 1 << max(n - 1, 0).bit_length()
-    return power * 3 // 4 if power >= 4 and n <= power * 3 // 4 else power
-
-
 class Place(NamedTuple):
     """A gap to be made in one of some complete sequences, with the end of its window."""
 
@@ -99,7 +94,7 @@ def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequenc
         for row, (some, stop) in enumerate(zip(gaps, stops, strict=True))
     ]
     width = max(place.end - place.start for place in places)
-    missing = [_pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
+    missing = [pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
     return _cut(net, sequences, np.array(places), np.stack(missing))
 
 
@@ -123,12 +118,12 @@ def _cut(
 ) -> Window:
     # NumPy pads everything here, so that JAX meets few shapes; windows even fewer than sequences,
     # because more is compiled for them.
-    lengths = _pad(np.array([len(sequence) for sequence in sequences]), bucket(len(sequences)))
-    length, width = bucket(int(max(lengths))), max(8, 1 << (missing.shape[1] - 1).bit_length())
+    lengths = pad(np.array([len(sequence) for sequence in sequences]), bucket(len(sequences)))
+    length, width = bucket(int(max(lengths))), window_width(missing.shape[1])
     which, starts, _, ends = places.T
     steps = starts[:, None] + np.arange(width)
-    values = _pad(np.stack([_pad(s.values, length) for s in sequences]), len(lengths))
-    unknown = _pad(np.stack([_pad(s.missing, length) for s in sequences]), len(lengths))
+    values = pad(np.stack([pad(s.values, length) for s in sequences]), len(lengths))
+    unknown = pad(np.stack([pad(s.missing, length) for s in sequences]), len(lengths))
     left, right = _edges(
         net,
         jnp.asarray(values),
@@ -139,15 +134,11 @@ def _cut(
     )
     return Window(
         values=jnp.asarray(values[which[:, None], np.minimum(steps, length - 1)]),
-        missing=jnp.asarray(_pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
+        missing=jnp.asarray(pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
         valid=jnp.asarray(steps < ends[:, None]),
         left=left,
         right=right,
     )
-
-
-def _pad(array: Shaped[np.ndarray, "T ..."], length: int) -> Shaped[np.ndarray, "length ..."]:
-    return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))
 
 
 @eqx.filter_jit

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, Shaped
 
+from caesura.hardware import pad, power_of_four
+from caesura.training.corpus.stored import lengths_of
 from caesura.training.missingness import Gaps, Holes, Nothing, Parts
 from caesura.training.recipe import Recipe
-from caesura.training.stored import lengths_of
 
 
 class Example(NamedTuple):
@@ -36,9 +37,9 @@ class Corpus(eqx.Module):
     def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]]):
         lengths = lengths_of(pieces)
         ends = np.cumsum(lengths)
-        self.values = jnp.asarray(_pad(np.concatenate(pieces), 0))
-        self.starts = jnp.asarray(_pad(ends - lengths, int(ends[-1])))
-        self.lengths = jnp.asarray(_pad(lengths, 0))
+        self.values = jnp.asarray(_padded(np.concatenate(pieces), 0))
+        self.starts = jnp.asarray(_padded(ends - lengths, int(ends[-1])))
+        self.lengths = jnp.asarray(_padded(lengths, 0))
 
     def crop(
         self, key: PRNGKeyArray, length: int
@@ -60,11 +61,8 @@ class Stretches(eqx.Module):
     valid: Bool[Array, "updates batch T"]
 
 
-def _pad(array: Shaped[np.ndarray, "n ..."], value: int) -> Shaped[np.ndarray, "m ..."]:
-    """Up to a power of four."""
-    n = len(array)
-    more = 4 ** int(np.ceil(np.log2(n) / 2)) - n
-    return np.pad(array, [(0, more)] + [(0, 0)] * (array.ndim - 1), constant_values=value)
+def _padded(array: Shaped[np.ndarray, "n ..."], value: int) -> Shaped[np.ndarray, "m ..."]:
+    return pad(array, power_of_four(len(array)), value)
 
 
 class Chunks(eqx.Module):

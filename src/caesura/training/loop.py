@@ -17,9 +17,9 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError
-from caesura.nets.batch import Tuning
+from caesura.hardware import sharing, tuning_for
 from caesura.nets.rnn import Net
-from caesura.training import feed, processes
+from caesura.training import processes
 from caesura.training.batches import (
     Chunks,
     Corpus,
@@ -30,10 +30,11 @@ from caesura.training.batches import (
     keys_of_update,
     make_example,
 )
+from caesura.training.corpus import feed
+from caesura.training.corpus.stored import Stored
 from caesura.training.objectives import Total, total_nll, total_objective
 from caesura.training.optimiser import make_optimiser
 from caesura.training.recipe import Recipe
-from caesura.training.stored import Stored
 
 SECONDS_A_CALL = 1.0  # of updates on the device, before Python looks at signals and the clock
 MOST_SKIPPED = 50  # updates in a row whose gradient is not finite
@@ -196,25 +197,6 @@ def _check_finite(members: Member) -> Int[np.ndarray, " members"]:
     return np.asarray(members.optimiser.total_notfinite)
 
 
-def tuning_for(recipe: Recipe) -> Tuning:
-    """What is fast on the hardware at hand."""
-    if jax.default_backend() != "gpu":
-        return Tuning()
-    dtype = jnp.float32 if recipe.precision == "float32" else jnp.bfloat16
-    return Tuning(dtype=dtype, unroll=5, width=64, batch_last=False)
-
-
-def sharing(batch: int) -> list[jax.Device]:
-    """As many devices as share a batch evenly, and equally many of each process."""
-    each: list[list[jax.Device]] = [[] for _ in range(jax.process_count())]
-    for device in jax.devices():
-        each[device.process_index].append(device)
-    for count in range(min(map(len, each)), 0, -1):
-        if batch % (count * len(each)) == 0:
-            return [device for devices in each for device in devices[:count]]
-    raise CaesuraError(f"A batch of {batch} cannot be shared evenly by {len(each)} processes.")
-
-
 class Source(NamedTuple):
     """What an update learns from, and the first of those behind it that need something else."""
 
@@ -226,11 +208,9 @@ class Program:
     """The two compiled functions of a training, on all devices that share a batch evenly."""
 
     def __init__(self, net: Net, recipe: Recipe):
-        if recipe.precision == "bfloat16" and jax.default_backend() != "gpu":
-            raise CaesuraError("The precision 'bfloat16' needs a GPU; try 'auto'.")
         self.frozen = eqx.filter(net, eqx.is_inexact_array, inverse=True)
         self.recipe = recipe
-        self.tuning = tuning_for(recipe)
+        self.tuning = tuning_for(recipe.precision)
         devices = sharing(recipe.batch)
         self.mesh = jax.make_mesh((len(devices),), ("batch",), devices=devices)
         self.update = self._compile(self._update)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from caesura.nets.batch import Inputs, Tuning, contexts
-from caesura.nets.head import Head
+from caesura.nets.heads.base import Head
 from caesura.nets.rnn import Net
 from caesura.training.batches import Example
 

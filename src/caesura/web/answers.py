@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
-from caesura import work
 from caesura.errors import CaesuraError, lookup
-from caesura.fill import Fill
-from caesura.filler import Filler, Gapped
+from caesura.filler import work
+from caesura.filler.fill import Fill
+from caesura.filler.filler import Filler, Gapped
 from caesura.kinds import Music, Song, Text
-from caesura.kinds.midi import TEMPO
-from caesura.kinds.notes import Grid, find_lanes
-from caesura.kinds.roll import KEYS, LOWEST_KEY
+from caesura.kinds.music.midi import TEMPO
+from caesura.kinds.music.notes import Grid, find_lanes
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.strategies import Strategy
 from caesura.web.limits import STEPS, Limits, check_work
 from caesura.web.schemas import (

@@ -15,11 +15,11 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Str
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
+from caesura import __version__
 from caesura.errors import CaesuraError
-from caesura.filler import Filler
+from caesura.filler.filler import Filler
 from caesura.kinds import Kind, Music, Text
 from caesura.strategies import GSN
-from caesura.version import __version__
 from caesura.web import answers, tables
 from caesura.web.fits import Fits
 from caesura.web.gone import GoneError, unless_gone

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
+from caesura.filler.work import count_states
 from caesura.strategies import Strategy
-from caesura.work import count_states
 
 CHARACTERS = 10_000  # of a text
 SPANS = 2_000  # that name what is missing, or pinned

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caesura.kinds.roll import KEYS, LOWEST_KEY
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.web.limits import (
     CHARACTERS,
     COLUMNS,

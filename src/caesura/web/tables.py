@@ -8,16 +8,16 @@ import numpy as np
 from jaxtyping import Float64
 
 from caesura.errors import CaesuraError, lookup
-from caesura.filler import Filler
-from caesura.imputation import MEDIAN, fill_quantiles, fill_samples
+from caesura.filler.filler import Filler
+from caesura.filler.imputation import MEDIAN, fill_quantiles, fill_samples
 from caesura.kinds import Series
-from caesura.kinds.columns import finite_numbers
-from caesura.kinds.csv_cells import filled_csv
-from caesura.kinds.table import column_names, numbers, parse_csv
-from caesura.kinds.times import find_time_column, times_of
-from caesura.learn import train
+from caesura.kinds.series.columns import finite_numbers
+from caesura.kinds.series.csv_cells import filled_csv
+from caesura.kinds.series.table import column_names, numbers, parse_csv
+from caesura.kinds.series.times import find_time_column, times_of
 from caesura.training.loop import Progress, Stopped
 from caesura.training.recipe import choose
+from caesura.training.train import train
 from caesura.web.limits import COLUMNS, MISSING, ROWS
 from caesura.web.schemas import (
     Column,

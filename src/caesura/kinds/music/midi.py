@@ -1,0 +1,244 @@
+"""Standard MIDI files as lists of events, each of which comes back byte for byte."""
+
+import os
+import struct
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+from numbers import Real
+from typing import Any, NamedTuple
+
+from caesura.errors import CaesuraError, whole_number
+from caesura.files import write_bytes
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll, runs
+
+# Read by hand and not by mido, which rewrites split system messages, cuts long meta events
+# and refuses odd ones: what is not ours to change must come back as it was.
+
+NOTE_OFF, NOTE_ON = 0x80, 0x90  # with the channel in the lower four bits
+META, SYSEX, ESCAPE = 0xFF, 0xF0, 0xF7
+END_OF_TRACK, TEMPO, TIME_SIGNATURE = b"\xff\x2f", b"\xff\x51", b"\xff\x58"
+
+# The largest number that a file can hold between two events; in a song that is no longer than it,
+# events can be taken out without a pause growing too long to be written.
+LAST_TICK = 2**28 - 1
+MOST_BARS = 1_000_000  # a broken time signature must not fill the memory
+MOST_BYTES = 1 << 23  # of a file: its events take some fifty times the room in memory
+
+
+class Event(NamedTuple):
+    """What happens at a tick, counted from the start of the song."""
+
+    tick: int
+    data: bytes  # as in the file, the status first
+
+
+@dataclass(frozen=True, repr=False)
+class Song:
+    """A MIDI file of format 0 or 1: tracks that sound together, in ticks of a quarter note.
+
+    The events keep their bytes, whatever they mean; only a status that a file leaves out, since it
+    is that of the event before, is written out. Every track ends with its end-of-track event.
+    """
+
+    ticks_per_beat: int
+    tracks: tuple[tuple[Event, ...], ...]
+    format: int = 1
+    rest: bytes = b""  # what else is in the file: it is kept behind the tracks
+    name: str = field(default="The song", compare=False)  # what error messages call it
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Song":
+        """The song in a file."""
+        try:
+            with open(path, "rb") as file:
+                content = file.read(4)
+                # A film that was named by mistake need not be read to its end.
+                content += file.read(MOST_BYTES) if content == b"MThd" else b""
+        except (OSError, TypeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CaesuraError(f"Cannot read '{path}': {reason.lower()}.") from None
+        return cls.from_bytes(content, f"The file '{path}'")
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "The song") -> "Song":
+        """The song that the bytes of a file stand for."""
+        if content[:4] != b"MThd":
+            raise CaesuraError(f"{name} is not a MIDI file.")
+        if len(content) > MOST_BYTES:
+            raise CaesuraError(f"{name} is longer than {MOST_BYTES} bytes.")
+        try:
+            return cls(*_parse(content), name)
+        except _BrokenError as broken:
+            raise CaesuraError(f"{name} {broken}.") from None
+        except (IndexError, struct.error):
+            raise CaesuraError(f"{name} is broken: it breaks off in the middle.") from None
+
+    @classmethod
+    def from_roll(cls, roll: Any, steps_per_beat: int, beats_per_minute: float = 120) -> "Song":
+        """A song that sounds like the roll; a key that stays on is one long note."""
+        steps_per_beat = whole_number("steps_per_beat", steps_per_beat, 1, 96)
+        sequence = read_roll(roll)
+        if sequence.missing.any():
+            raise CaesuraError("A roll with missing values cannot be made into a song.")
+        tempo = beats_per_minute
+        if not (isinstance(tempo, Real) and 4 <= tempo <= 1_000_000):  # what a file can hold
+            raise CaesuraError("The option 'beats_per_minute' must be between 4 and 1000000.")
+        ticks_per_step = ceil(480 / steps_per_beat)
+        last = len(sequence) * ticks_per_step
+        if last > LAST_TICK:
+            raise CaesuraError(f"A roll of {len(sequence)} steps is too long for a MIDI file.")
+        events = [Event(last, END_OF_TRACK + b"\0")]
+        for key in range(KEYS):
+            for start, stop in runs(sequence.values[:, key] == 1):
+                number = LOWEST_KEY + key
+                events.append(Event(start * ticks_per_step, bytes([NOTE_ON, number, 80])))
+                events.append(Event(stop * ticks_per_step, bytes([NOTE_OFF, number, 64])))
+        # At one tick the old notes end before the new ones begin, and all before the track ends.
+        events.sort(key=lambda event: (event.tick, event.data))
+        microseconds = round(60_000_000 / tempo).to_bytes(3, "big")
+        events.insert(0, Event(0, TEMPO + b"\3" + microseconds))
+        return cls(ticks_per_step * steps_per_beat, (tuple(events),), 0)
+
+    def to_bytes(self) -> bytes:
+        """The song as the content of a MIDI file."""
+        header = struct.pack(">HHH", self.format, len(self.tracks), self.ticks_per_beat)
+        chunks = [_chunk(b"MThd", header)]
+        for track in self.tracks:
+            body, tick = bytearray(), 0
+            for event in track:
+                body += _write_number(event.tick - tick) + event.data
+                tick = event.tick
+            chunks.append(_chunk(b"MTrk", bytes(body)))
+        return b"".join(chunks) + self.rest
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the song to a file: all of it, or nothing."""
+        write_bytes(path, self.to_bytes())
+
+    def __repr__(self) -> str:
+        return f"<Song: {len(self.tracks)} tracks, {self.end} ticks, {self.ticks_per_beat} a beat>"
+
+    @property
+    def end(self) -> int:
+        """The tick at which the last track ends."""
+        return max((track[-1].tick for track in self.tracks), default=0)
+
+    @property
+    def bars(self) -> list[Fraction]:
+        """The ticks at which the bars start: 4/4 until a time signature says otherwise.
+
+        A new time signature starts a bar, even within another.
+        """
+        sections = [(0, Fraction(4))]  # ticks, and the beats of a bar from there on
+        for tick, beats in sorted(self._time_signatures(), key=lambda change: change[0]):
+            if tick == sections[-1][0]:
+                sections[-1] = (tick, beats)
+            elif beats != sections[-1][1] and tick < self.end:
+                sections.append((tick, beats))
+        starts: list[Fraction] = []
+        for (tick, beats), (stop, _) in pairwise([*sections, (self.end, Fraction(0))]):
+            length = beats * self.ticks_per_beat
+            count = ceil((stop - tick) / length)
+            if len(starts) + count > MOST_BARS:
+                raise CaesuraError(f"{self.name} has more than {MOST_BARS} bars.")
+            starts += [tick + bar * length for bar in range(count)]
+        return starts
+
+    def _time_signatures(self) -> list[tuple[int, Fraction]]:
+        changes = []
+        for track in self.tracks:
+            for tick, data in track:
+                if data[:2] == TIME_SIGNATURE and len(data) >= 5 and data[3]:
+                    changes.append((tick, Fraction(4 * data[3], 2 ** data[4])))
+        return changes
+
+
+class _BrokenError(Exception):
+    """What is wrong with a file, as the end of a sentence."""
+
+
+def _parse(content: bytes) -> tuple[int, tuple[tuple[Event, ...], ...], int, bytes]:
+    """The fields of a song, but for its name."""
+    (size,) = struct.unpack_from(">L", content, 4)
+    kind, count, division = struct.unpack_from(">HHH", content, 8)
+    if kind == 2:
+        raise _BrokenError("is of MIDI format 2, whose tracks do not sound together")
+    if kind > 2 or size < 6:
+        raise _BrokenError("is broken: its header makes no sense")
+    if division == 0:
+        raise _BrokenError("is broken: its beats have no ticks")
+    if division >= 0x8000:
+        raise _BrokenError("counts time in SMPTE frames instead of beats")
+    at = 8 + size
+    rest: list[bytes] = []
+    tracks: list[tuple[Event, ...]] = []
+    while len(tracks) < count:
+        name, size = struct.unpack_from(">4sL", content, at)
+        body = content[at + 8 : at + 8 + size]
+        if len(body) < size:
+            raise IndexError
+        if name == b"MTrk":
+            tracks.append(_events(body))
+        else:  # the standard wants chunks of unknown names to be passed over
+            rest.append(content[at : at + 8 + size])
+        at += 8 + size
+    return division, tuple(tracks), kind, b"".join(rest) + content[at:]
+
+
+def _events(body: bytes) -> tuple[Event, ...]:
+    """The events of a track, up to its end."""
+    events = []
+    at = tick = running = 0
+    while at < len(body):
+        pause, at = _read_number(body, at)
+        tick += pause
+        if tick > LAST_TICK:
+            raise _BrokenError(f"is longer than {LAST_TICK} ticks")
+        status = body[at] if body[at] >= 0x80 else running
+        at += body[at] >= 0x80
+        stop = _stop(body, at, status)
+        if stop > len(body):
+            raise IndexError
+        event = Event(tick, bytes([status]) + body[at:stop])
+        events.append(event)
+        if event.data[:2] == END_OF_TRACK:
+            return tuple(events)  # what is behind it is never played
+        running = status if status < SYSEX else running
+        at = stop
+    return (*events, Event(tick, END_OF_TRACK + b"\0"))
+
+
+def _stop(body: bytes, at: int, status: int) -> int:
+    """Where the event ends whose data begins at `at`."""
+    if status in (META, SYSEX, ESCAPE):
+        size, start = _read_number(body, at + (status == META))
+        return start + size
+    if not NOTE_OFF <= status < SYSEX:
+        raise _BrokenError("is broken: it has an event of no known kind")
+    stop = at + (1 if 0xC0 <= status < 0xE0 else 2)  # programs and pressures are one byte
+    if any(byte >= 0x80 for byte in body[at:stop]):
+        raise _BrokenError("is broken: it has an event with a number out of range")
+    return stop
+
+
+def _read_number(body: bytes, at: int) -> tuple[int, int]:
+    """A number of one to four bytes of seven bits each, and where it ends."""
+    number = 0
+    for place in range(at, at + 4):
+        number = number << 7 | body[place] & 0x7F
+        if body[place] < 0x80:
+            return number, place + 1
+    raise _BrokenError("is broken: it has a number that is too large")
+
+
+def _write_number(number: int) -> bytes:
+    digits = [number & 0x7F]
+    while number := number >> 7:
+        digits.append(number & 0x7F | 0x80)
+    return bytes(reversed(digits))
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return name + struct.pack(">L", len(body)) + body

@@ -1,0 +1,163 @@
+"""From events to notes, and from ticks to steps: which keys of a song sound when."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int8
+
+from caesura.errors import CaesuraError
+from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Song
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY, MOST_STEPS
+
+DRUMS = 9  # the channel that is called 10 on instruments
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The steps of a song: step t lies between the lines t and t + 1, in whole numbers of ticks.
+
+    A note is moved to the lines nearest to its start and its end, and sounds from the one to the
+    other, but for one step at least. In other words: it is on in the steps in whose middle it
+    sounds, and a note too short for that in the step that starts nearest to it. So a note may
+    come half a step before or behind the beat, and a staccato note is as good as a long one.
+    """
+
+    ticks_per_beat: int
+    steps_per_beat: int
+    steps: int
+
+    @classmethod
+    def of(cls, song: Song, steps_per_beat: int) -> "Grid":
+        """As many steps as reach the song's end; half a tick more or less is rounding."""
+        if song.ticks_per_beat < steps_per_beat:
+            raise CaesuraError(
+                f"{song.name} has {song.ticks_per_beat} ticks a beat, too few for "
+                f"{steps_per_beat} steps."
+            )
+        steps = -(-(2 * song.end - 1) * steps_per_beat // (2 * song.ticks_per_beat))
+        if steps < 1:
+            raise CaesuraError(f"{song.name} is empty.")
+        if steps > MOST_STEPS:
+            raise CaesuraError(f"{song.name} is longer than {MOST_STEPS} steps.")
+        return cls(song.ticks_per_beat, steps_per_beat, steps)
+
+    def line(self, tick: int | Fraction) -> int:
+        """The line nearest to a tick, the later of two."""
+        return (2 * tick * self.steps_per_beat + self.ticks_per_beat) // (2 * self.ticks_per_beat)
+
+    def tick(self, line: int) -> int:
+        """The tick nearest to a line; a step is no shorter than a tick, so none is between."""
+        return (2 * line * self.ticks_per_beat + self.steps_per_beat) // (2 * self.steps_per_beat)
+
+
+class Voice(NamedTuple):
+    """Where notes are written: a track, and a channel in it."""
+
+    track: int
+    channel: int
+
+
+class Note(NamedTuple):
+    """A note with its events: on from step `first` to before step `stop`."""
+
+    first: int
+    stop: int
+    on: int  # the number of its first event in the track
+    off: int | None  # none if the next note ends it, or nothing does
+    on_tick: int
+    off_tick: int
+    velocity: int
+
+
+class Stray(NamedTuple):
+    """A note's end without a beginning; it counts to the step before it, as any end does."""
+
+    step: int
+    off: int
+    tick: int
+
+
+@dataclass(frozen=True)
+class Lane:
+    """All that happens to one key in one voice: notes one after the other.
+
+    As on an instrument, any end of a note silences its key, and a key that is struck again ends
+    its last note. A note that is never ended sounds on to the end of the song. The fingers count,
+    not the pedal.
+    """
+
+    voice: Voice
+    key: int  # counted from the piano's first
+    notes: list[Note] = field(default_factory=list)
+    strays: list[Stray] = field(default_factory=list)
+
+
+class Press(NamedTuple):
+    """A note's event: a key is struck, or let go if the velocity is zero."""
+
+    place: int  # its number in the track
+    tick: int
+    velocity: int
+
+
+def find_lanes(song: Song, grid: Grid) -> list[Lane]:
+    """The piano's part of a song: neither drums nor notes that are off the keyboard."""
+    lanes: list[Lane] = []
+    for number, track in enumerate(song.tracks):
+        presses: dict[tuple[int, int], list[Press]] = {}
+        for place, (tick, data) in enumerate(track):
+            status, channel = data[0] & 0xF0, data[0] & 0x0F
+            if status not in (NOTE_OFF, NOTE_ON) or channel == DRUMS:
+                continue
+            key = data[1] - LOWEST_KEY
+            if 0 <= key < KEYS:
+                press = Press(place, tick, data[2] if status == NOTE_ON else 0)
+                presses.setdefault((channel, key), []).append(press)
+        for (channel, key), those in presses.items():
+            lanes.append(_pair(Lane(Voice(number, channel), key), those, grid))
+    return lanes
+
+
+def _pair(lane: Lane, presses: list[Press], grid: Grid) -> Lane:
+    """The lane with the notes and strays that the presses make."""
+    notes, sounding = lane.notes, None
+    for press in presses:
+        if press.velocity:
+            if sounding:
+                notes.append(_note(sounding, press.tick, None, grid))
+            sounding = press
+        elif not sounding:
+            step = min(max(grid.line(press.tick) - 1, 0), grid.steps - 1)
+            lane.strays.append(Stray(step, press.place, press.tick))
+        elif notes and notes[-1].off is None and notes[-1].off_tick == press.tick:
+            # Some programs write the end of a note behind the start of one that follows at once.
+            notes[-1] = notes[-1]._replace(off=press.place)
+        else:
+            notes.append(_note(sounding, press.tick, press.place, grid))
+            sounding = None
+    if sounding:
+        notes.append(_note(sounding, grid.tick(grid.steps), None, grid))
+    return lane
+
+
+def _note(on: Press, off_tick: int, off: int | None, grid: Grid) -> Note:
+    first = min(grid.line(on.tick), grid.steps - 1)
+    stop = max(grid.line(off_tick), first + 1)
+    return Note(first, stop, on.place, off, on.tick, off_tick, on.velocity)
+
+
+def make_roll(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
+    """One where a key sounds in any voice."""
+    roll = np.zeros((grid.steps, KEYS), np.int8)
+    by_key: dict[int, list[Note]] = {}
+    for lane in lanes:
+        by_key.setdefault(lane.key, []).extend(lane.notes)
+    for key, notes in by_key.items():
+        # Counted at their edges: thousands of voices may hold a key for as many steps.
+        change = np.zeros(grid.steps + 1, np.int32)
+        np.add.at(change, [note.first for note in notes], 1)
+        np.add.at(change, [note.stop for note in notes], -1)
+        roll[:, key] = change.cumsum()[:-1] > 0
+    return roll

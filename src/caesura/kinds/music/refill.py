@@ -1,0 +1,150 @@
+"""A song with other notes in its gaps, and every other event as it was.
+
+A note's beginning belongs to the first of its steps and its end to the last. What belongs to a
+missing step is taken out; what belongs to an observed one stays, with its tick and its bytes. New
+events are put where the observed ones need them: so that every note ends, and none ends another.
+"""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+
+from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Event, Song
+from caesura.kinds.music.notes import Grid, Lane, Note, Voice
+from caesura.kinds.music.roll import LOWEST_KEY, runs
+from caesura.kinds.music.voices import Voices
+
+FIRST, LAST = 0, 2  # where new events stand among those that are there, which have 1
+
+
+class Edit:
+    """What goes out of the tracks of a song, and what comes in."""
+
+    def __init__(self, song: Song, grid: Grid):
+        self.song, self.grid = song, grid
+        self._out: list[set[int]] = [set() for _ in song.tracks]
+        self._in: list[list[tuple[int, int, Event]]] = [[] for _ in song.tracks]
+
+    def remove(self, voice: Voice, place: int) -> None:
+        """Take an event out of the voice's track."""
+        self._out[voice.track].add(place)
+
+    def end(self, lane: Lane, tick: int) -> None:
+        """End a note, before anything else happens at the tick."""
+        data = bytes([NOTE_OFF | lane.voice.channel, LOWEST_KEY + lane.key, 64])
+        self._in[lane.voice.track].append((tick, FIRST, Event(tick, data)))
+
+    def strike(self, lane: Lane, tick: int, velocity: int) -> None:
+        """Begin a note, after everything else has happened at the tick."""
+        data = bytes([NOTE_ON | lane.voice.channel, LOWEST_KEY + lane.key, velocity])
+        self._in[lane.voice.track].append((tick, LAST, Event(tick, data)))
+
+    def done(self) -> Song:
+        """The song with all this; a track ends later if its last new note does."""
+        tracks = []
+        for track, out, new in zip(self.song.tracks, self._out, self._in, strict=True):
+            *old, end = track
+            kept = [(e.tick, 1, e) for place, e in enumerate(old) if place not in out]
+            events = [event for *_, event in sorted(kept + new, key=lambda entry: entry[:2])]
+            last = max(end.tick, events[-1].tick) if events else end.tick
+            tracks.append((*events, Event(last, end.data)))
+        return replace(self.song, tracks=tuple(tracks))
+
+
+class Space:
+    """A lane once its missing events are out, and the room that is left there for new ones."""
+
+    def __init__(self, lane: Lane, edit: Edit, missing: Bool[np.ndarray, " T"]):
+        self.lane, self._edit, self._grid = lane, edit, edit.grid
+        self._firsts = [note.first for note in lane.notes]
+        self._ons = [note.on_tick for note in lane.notes if not missing[note.first]]
+        ends = [stray.tick for stray in lane.strays if not missing[stray.step]]
+        ends += [note.off_tick for note in lane.notes if not missing[note.stop - 1]]
+        self._ends = sorted(ends)
+        for stray in lane.strays:
+            if missing[stray.step]:
+                edit.remove(lane.voice, stray.off)
+        for number, note in enumerate(lane.notes):
+            if missing[note.first]:
+                edit.remove(lane.voice, note.on)
+            if note.off is not None and missing[note.stop - 1]:
+                edit.remove(lane.voice, note.off)
+            ended_by = lane.notes[number + 1 : number + 2] if note.off is None else []
+            if ended_by and missing[ended_by[0].first] and not missing[note.stop - 1]:
+                edit.end(lane, note.off_tick)
+
+    def across(self, line: int) -> Note | None:
+        """The note that sounds on both sides of a line; all before it have ended there."""
+        before = bisect_left(self._firsts, line)
+        note = self.lane.notes[before - 1] if before else None
+        return note if note and note.stop > line else None
+
+    def end(self, line: int) -> None:
+        """End a note at a line, or sooner if the lane's next note comes a little early."""
+        tick = self._grid.tick(line)
+        coming = bisect_left(self._ons, line, key=self._grid.line)
+        self._edit.end(self.lane, min([tick, *self._ons[coming : coming + 1]]))
+
+    def strike(self, line: int, velocity: int) -> None:
+        """Begin a note at a line, or later if the lane's last note goes a little late."""
+        tick = self._grid.tick(line)
+        gone = bisect_right(self._ends, line, key=self._grid.line)
+        self._edit.strike(self.lane, max([tick, *self._ends[max(gone - 1, 0) : gone]]), velocity)
+
+
+def refill(
+    song: Song,
+    grid: Grid,
+    lanes: list[Lane],
+    missing: Bool[np.ndarray, "T D"],
+    values: Shaped[np.ndarray, "T D"],
+) -> Song:
+    """The song that has `values` where `missing`."""
+    edit = Edit(song, grid)
+    voices = Voices(song, grid, lanes, missing)
+    for key in np.flatnonzero(missing.any(axis=0)).tolist():
+        gone = missing[:, key]
+        spaces = {lane.voice: Space(lane, edit, gone) for lane in lanes if lane.key == key}
+        for start, stop in runs(gone):
+            on = runs(values[start:stop, key] == 1)
+            stretches = [(start + a, start + b) for a, b in on]
+            for first, end in _fill_key(list(spaces.values()), start, stop, stretches):
+                voice, velocity = voices.pick(first, key)
+                if voice not in spaces:
+                    spaces[voice] = Space(Lane(voice, key), edit, gone)
+                spaces[voice].strike(first, velocity)
+                spaces[voice].end(end)
+    return edit.done()
+
+
+def _fill_key(
+    spaces: list[Space], start: int, stop: int, stretches: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Fit the notes across a gap's edges to the stretches where the key is on; give the others.
+
+    A note from before goes on if the key stays on, and is cut off otherwise. A note that sounds
+    behind the gap begins where the key last went on in it, or else at its end.
+    """
+    coming = {space for space in spaces if space.across(start)}
+    leaving = {space for space in spaces if space.across(stop)}
+    begin, new = stop, []
+    if not stretches or stretches[0][0] > start:
+        stretches = [(start, start), *stretches]
+    for first, end in stretches:
+        held = coming if first == start else set()
+        kept = leaving if end == stop else set()
+        for space in spaces:
+            if space in held - kept:
+                space.end(end)
+        if kept and not held:
+            begin = first
+        elif not held and first < end:
+            new.append((first, end))
+    through = coming if stretches == [(start, stop)] else set()
+    for space in spaces:
+        note = space.across(stop)
+        if note and space not in through:
+            space.strike(begin, note.velocity)
+    return new

@@ -1,0 +1,89 @@
+"""Who plays a new note: of the voices that are free, the one whose range is nearest to it."""
+
+from bisect import bisect_right
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from caesura.kinds.music.midi import Song
+from caesura.kinds.music.notes import Grid, Lane, Note, Voice
+from caesura.kinds.music.roll import runs
+
+BEATS_AROUND = 8  # how far a gap's neighbourhood reaches on either side
+DEFAULT_VELOCITY = 80  # for a song without any note to go by
+
+
+class Neighbour(NamedTuple):
+    """What a voice plays around a gap."""
+
+    voice: Voice
+    lowest: int
+    highest: int
+    middle: float
+    velocity: int
+    notes: int
+
+    def distance(self, key: int) -> tuple[int, float, int]:
+        """How far a key is from the range, then from its middle; the busier voice is nearer."""
+        outside = max(self.lowest - key, key - self.highest, 0)
+        return outside, abs(self.middle - key), -self.notes
+
+
+class Voices:
+    """The notes that are known to begin around each gap, and what new ones take from them.
+
+    Of a voice that is missing from end to end, what it played before is as good a guide.
+    """
+
+    def __init__(self, song: Song, grid: Grid, lanes: list[Lane], missing: Bool[np.ndarray, "T D"]):
+        voices = sorted({lane.voice for lane in lanes})
+        self._voices = voices or [Voice(len(song.tracks) - 1, 0)]
+        self._busy = np.zeros((len(self._voices), grid.steps), bool)
+        guide = []
+        for number, voice in enumerate(voices):
+            own = [(note, lane.key) for lane in lanes if lane.voice == voice for note in lane.notes]
+            known = [(note, key) for note, key in own if not missing[note.first, key]]
+            guide += [(n.first, key, n.velocity, number) for n, key in known or own]
+            if _sing(own):
+                for note, _ in known:
+                    self._busy[number, note.first : note.stop] = True
+        self._notes = np.array(sorted(guide), int).reshape(-1, 4)
+        self._reach = BEATS_AROUND * grid.steps_per_beat
+        self._gaps = runs(np.any(missing, axis=1))
+        self._around: dict[int, list[Neighbour]] = {}
+
+    def pick(self, step: int, key: int) -> tuple[Voice, int]:
+        """The voice for a new note, and the velocity that is usual there."""
+        gap = bisect_right(self._gaps, step, key=lambda edges: edges[1])
+        if gap not in self._around:
+            self._around[gap] = self._neighbours(*self._gaps[gap])
+        if not self._around[gap]:
+            return self._voices[0], DEFAULT_VELOCITY
+
+        def distance(neighbour: Neighbour) -> tuple[bool, tuple[int, float, int]]:
+            busy = bool(self._busy[self._voices.index(neighbour.voice), step])
+            return busy, neighbour.distance(key)
+
+        nearest = min(self._around[gap], key=distance)
+        return nearest.voice, nearest.velocity
+
+    def _neighbours(self, start: int, stop: int) -> list[Neighbour]:
+        """What the voices play around a gap, or in the whole song if all are silent there."""
+        edges = [start - self._reach, stop + self._reach]
+        around = self._notes[slice(*np.searchsorted(self._notes[:, 0], edges))]
+        notes = around if len(around) else self._notes
+        neighbours = []
+        for number in np.unique(notes[:, 3]):
+            _, keys, velocities, _ = notes[notes[:, 3] == number].T
+            middle, velocity = float(np.median(keys)), int(np.median(velocities))
+            lowest, highest, voice = int(keys.min()), int(keys.max()), self._voices[number]
+            neighbours.append(Neighbour(voice, lowest, highest, middle, velocity, len(keys)))
+        return neighbours
+
+
+def _sing(notes: list[tuple[Note, int]]) -> bool:
+    """Whether there is never more than one at a time, as of a singer or a flute."""
+    spans = sorted((note.first, note.stop) for note, _ in notes)
+    return all(stop <= start for (_, stop), (start, _) in pairwise(spans))

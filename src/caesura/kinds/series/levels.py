@@ -1,0 +1,105 @@
+"""Columns of levels: truth values, categories, a few words, and numbers that are 0 or 1."""
+
+import math
+from collections.abc import Sequence as List
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int
+
+from caesura.errors import CaesuraError
+from caesura.kinds.series import table as tables
+
+Level = bool | int | float | str
+
+FEW = 20  # levels: a column of words or categories that has more is learnt only if named
+MOST = 100
+LARGEST = 2**31  # of numbers that a model file may hold
+
+
+def find_levels(parts: List[Any]) -> tuple[Level, ...]:
+    """What the parts of a column hold, in the order of its categories or sorted.
+
+    Nothing, if that is no level or one alone; truth values have both levels.
+    """
+    found: dict[Any, None] = {}
+    try:
+        for part in parts:
+            found |= dict.fromkeys(_different(part))
+    except TypeError:  # lists, say
+        return ()
+    levels = list(found)
+    if not all(map(_is_level, levels)):
+        return ()
+    if levels and all(isinstance(level, bool) for level in levels):
+        return (False, True)
+    if not hasattr(parts[0].dtype, "categories"):
+        levels.sort(key=lambda level: (isinstance(level, str), level))
+    return tuple(levels) if len(levels) > 1 else ()
+
+
+def level_numbers(column: Any, levels: tuple[Level, ...], name: str) -> Float64[np.ndarray, " T"]:
+    """Which of the levels stands in each row; NaN where it is missing."""
+    numbers = {level: float(number) for number, level in enumerate(levels)}
+    values, known = column.tolist(), ~tables.missing(column)
+    try:
+        found = np.array([numbers.get(value, np.nan) for value in values])
+    except TypeError:
+        raise CaesuraError(f"The column '{name}' holds something that is no level.") from None
+    if (strange := known & np.isnan(found)).any():
+        row = int(np.argmax(strange))
+        raise CaesuraError(
+            f"The column '{name}' has '{values[row]}' in row {row}, "
+            f"which is none of the {len(levels)} levels that the model knows."
+        )
+    return np.where(known, found, np.nan)
+
+
+def switches_of(numbers: Float64[np.ndarray, " T"], count: int) -> Float64[np.ndarray, "T _"]:
+    """A switch for each of `count` levels but the first."""
+    on = (numbers[:, None] == np.arange(1, count)).astype(np.float64)
+    return np.where(np.isnan(numbers)[:, None], np.nan, on)
+
+
+def shares_of(switches: Float64[np.ndarray, "n m"]) -> Float64[np.ndarray, "n m+1"]:
+    """How often each level is met, from how often each switch is on."""
+    first = 1 - switches.sum(axis=1, keepdims=True)
+    return np.concatenate([first, switches], axis=1)
+
+
+def with_levels(
+    column: Any,
+    where: Bool[np.ndarray, " T"],
+    numbers: Int[np.ndarray, " n"],
+    levels: tuple[Level, ...],
+) -> Any:
+    """The column of a DataFrame with levels in some rows; of objects, if its type has no room."""
+    new = [levels[number] for number in numbers]
+    rows = np.flatnonzero(where)
+    if hasattr(column.dtype, "categories"):
+        others = [level for level in dict.fromkeys(new) if level not in column.cat.categories]
+        column = column.cat.add_categories(others)
+    try:
+        filled = column.copy()
+        filled.iloc[rows] = new
+    except (TypeError, ValueError):
+        filled = column.astype(object)
+        filled.iloc[rows] = new
+    return filled
+
+
+def _different(part: Any) -> list[Any]:
+    known = part[~tables.missing(part)]
+    if isinstance(part, np.ndarray):
+        return list(np.unique(known).tolist())
+    if hasattr(part.dtype, "categories"):
+        met = set(known.tolist())
+        return [level for level in part.dtype.categories.tolist() if level in met]
+    values = known.unique().tolist()
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _is_level(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    return type(value) in (bool, int, float) and math.isfinite(value) and abs(value) < LARGEST

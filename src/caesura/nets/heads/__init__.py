@@ -1,0 +1,30 @@
+"""From the states around a step to a distribution over its frame: the heads by name."""
+
+from jaxtyping import PRNGKeyArray
+
+from caesura.errors import CaesuraError, lookup
+from caesura.nets.frames import Frame
+from caesura.nets.heads.base import Head
+from caesura.nets.heads.linear import Bernoulli, Linear, Softmax
+from caesura.nets.heads.mixture import Mixture
+from caesura.nets.heads.orderless import Orderless
+
+HEADS: dict[str, type[Linear] | type[Orderless] | type[Mixture]] = {
+    "softmax": Softmax,
+    "bernoulli": Bernoulli,
+    "orderless": Orderless,
+    "mixture": Mixture,
+}
+
+
+def make_head(
+    name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0
+) -> Head:
+    """A new head of that name, if it suits the frame; `sizes` are those of the states it joins."""
+    head = lookup(HEADS, name, "head")
+    if not isinstance(frame, head.frames):
+        raise CaesuraError(
+            f"The head '{name}' is for {head.frames.__name__.lower()} frames, "
+            f"not for {type(frame).__name__.lower()} ones."
+        )
+    return head(key, frame, sizes, hidden)

@@ -1,0 +1,118 @@
+"""Heads whose components are independent given the context."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+
+from caesura.nets.cells import glorot, product
+from caesura.nets.frames import Binary, Categorical, Frame
+from caesura.nets.heads.base import Head, from_states
+
+
+class Independent(Head):
+    """Components that are independent given the context: `marginals` says everything."""
+
+    def log_prob(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, ""]:
+        log_probs = self.marginals(context, frame, missing)
+        chosen = jnp.take_along_axis(log_probs, frame[:, None], axis=1)[:, 0]
+        return jnp.sum(jnp.where(missing & ~self.frame.unknown(frame), chosen, 0.0))
+
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Shaped[Array, " D"]:
+        drawn = jax.random.categorical(key, self.marginals(context, frame, missing))
+        return jnp.where(missing, drawn, frame)
+
+
+class Join(eqx.Module):
+    """A hidden layer in which the two directions of time meet: it adds to what each says alone."""
+
+    W_z: Float[Array, "H C"]
+    b_z: Float[Array, " H"]
+    V_y: Float[Array, "N H"]
+
+    def __init__(self, key: PRNGKeyArray, outputs: int, hidden: int, context: int):
+        key_z, key_y = jax.random.split(key)
+        self.W_z = glorot(key_z, hidden, context)
+        self.b_z = jnp.zeros(hidden)
+        self.V_y = glorot(key_y, outputs, hidden)
+
+    def __call__(self, context: Float[Array, " C"]) -> Float[Array, " N"]:
+        z = jax.nn.gelu(product(self.W_z, context) + self.b_z)
+        return product(self.V_y, z.astype(self.V_y.dtype))
+
+
+class Linear(Independent):
+    """φ of one linear map of the context, Eqs. (1) and (3), with or without a hidden layer beside.
+
+    The linear map alone adds up what the past and the future say of a step. The hidden layer is
+    ours: one may depend on the other in it.
+    """
+
+    frames: ClassVar[type[Frame]]  # what the head is for
+
+    frame: Frame
+    W_y: Float[Array, "N C"]
+    b_y: Float[Array, " N"]
+    join: Join | None
+
+    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
+        self.frame = frame
+        key_join, *keys = jax.random.split(key, 1 + len(sizes))
+        self.W_y = from_states(keys, frame.inputs, sizes)
+        self.b_y = jnp.zeros(frame.inputs)
+        self.join = Join(key_join, frame.inputs, hidden, sum(sizes)) if hidden else None
+
+    @property
+    def hidden(self) -> int:
+        return 0 if self.join is None else len(self.join.b_z)
+
+    @abstractmethod
+    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
+        """φ, in nats."""
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        logits = product(self.W_y, context) + self.b_y
+        return self.log_probs(logits if self.join is None else logits + self.join(context))
+
+
+class Softmax(Linear):
+    """One of K symbols."""
+
+    frames: ClassVar[type[Frame]] = Categorical
+
+    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
+        return jax.nn.log_softmax(logits)[None]
+
+
+class Bernoulli(Linear):
+    """D switches, independent of each other given the context."""
+
+    frames: ClassVar[type[Frame]] = Binary
+
+    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
+        return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], axis=1)
+
+
+class Constant(Independent):
+    """The same distribution whatever the context: f(b_y), the paper's one-gram."""
+
+    frame: Frame
+    log_probs: Float[Array, "D K"]
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        return self.log_probs

@@ -1,0 +1,309 @@
+"""A head for numbers that depend on each other and on their nearest known neighbours in time.
+
+Orderless, as the head for switches is: one hidden layer sees the context, what is remembered on
+both sides, and whatever is observed of the frame, and gives a mixture of logistic distributions for
+each of the rest. It speaks of a number by its distance from the line between its neighbours, in
+units of a scale that grows with how far away they are. A category beside numbers is visited as they
+are, all of its switches at once.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+
+from caesura.errors import whole_number
+from caesura.nets.bins import BINS, EDGES, OFF, ON
+from caesura.nets.cells import glorot, product
+from caesura.nets.frames import Continuous, Frame
+from caesura.nets.heads.base import Head, from_states
+from caesura.nets.heads.levels import Levels
+from caesura.nets.heads.logistics import Logistics
+from caesura.nets.memory import DEPTH, Remembered
+
+COMPONENTS = 3  # of the mixture
+PREFIXES = 0.25  # the share of beginnings of the order among the sets that are shown in training
+NARROWEST = 1e-3  # scale: a number that never changes would have an infinite density
+SMALL = 0.1  # distance from the line, up to which its features grow in proportion
+WIDEST = 2.0  # log of a part's scale: fills that stray would have their neighbours stray farther
+
+ROUNDING = float(np.finfo(np.float32).eps)
+TINY = float(np.finfo(np.float32).tiny)
+
+
+class Around(NamedTuple):
+    """What is known before the frame itself is looked at."""
+
+    h: Float[Array, " C"]
+    line: Float[Array, " D"]  # between the nearest known neighbours; zero where there are none
+    scale: Float[Array, " D"]  # of the distances from it
+    features: Float[Array, "F D"]  # of each component's own neighbours
+
+
+class Seen(NamedTuple):
+    """What the observed part of the frame has added up to."""
+
+    a: Float[Array, " H"]  # the pre-activations of the hidden layer
+    shift: Float[Array, " D"]  # of the means
+
+
+class SoFar(NamedTuple):
+    """A frame of which some components are filled."""
+
+    seen: Seen
+    left: Bool[Array, " D"]  # what is not
+    values: Float[Array, " D"]
+    nats: Float[Array, " D"]
+
+
+class Conditionals(NamedTuple):
+    """Each number and each category by itself, given what is observed."""
+
+    numbers: Logistics
+    levels: Levels
+    categorical: Bool[np.ndarray, " D"]  # which of the two a component is of
+
+    def log_density(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
+        """In nats; those of a category stand at its first switch."""
+        return jnp.where(self.categorical, self.levels.log_prob(x), self.numbers.log_density(x))
+
+    def draw(self, chance: Float[Array, "D 2"]) -> Float[Array, " D"]:
+        """Values, of numbers that are uniform between 0 and 1."""
+        return jnp.where(
+            self.categorical, self.levels.draw(chance[:, 0]), self.numbers.draw(chance)
+        )
+
+
+Choose = Callable[[Conditionals, Shaped[Array, "D ..."]], Float[Array, " D"]]
+
+
+class Mixture(Head):
+    """Numbers and categories, each given the context, its neighbours, and those before it."""
+
+    frames: ClassVar[type[Frame]] = Continuous
+    remembers: ClassVar[bool] = True
+
+    frame: Frame
+    W_y: Float[Array, "DP C"]
+    b_y: Float[Array, " DP"]
+    U_y: Float[Array, "F D P"]  # from a component's own neighbours
+    U_s: Float[Array, "F D"]  # to its scale
+    b_s: Float[Array, " D"]
+    W_z: Float[Array, "H C"]
+    W_n: Float[Array, "H FD"]  # from all neighbours
+    b_z: Float[Array, " H"]
+    W_v: Float[Array, "H D"]  # from the values of what is observed
+    W_o: Float[Array, "H D"]  # from which components are
+    V_y: Float[Array, "DP H"]
+    A_y: Float[Array, "D D"]  # from the values of what is observed straight to means and logits
+    sizes: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
+        whole_number("head_hidden", hidden, 1)
+        key_n, key_v, key_o, key_y, key_z, *keys = jax.random.split(key, 5 + len(sizes))
+        D, P = frame.components, 3 * COMPONENTS
+        F = 4 * DEPTH * len(sizes) + 1
+        self.frame = frame
+        self.sizes = sizes
+        self.W_y = 0.1 * from_states(keys, D * P, sizes)
+        # The parts of the mixture differ from the start, or they would learn the same.
+        apart = jnp.linspace(-0.5, 0.5, COMPONENTS)
+        self.b_y = jnp.tile(jnp.concatenate([0 * apart, apart, 0 * apart]), D)
+        self.U_y = jnp.zeros((F, D, P))
+        self.U_s = jnp.zeros((F, D))
+        self.b_s = jnp.full(D, -1.0, jnp.float32)  # of a type that updates do not change
+        self.W_z = glorot(key_z, hidden, sum(sizes))
+        self.W_n = glorot(key_n, hidden, F * D)
+        self.b_z = jnp.zeros(hidden)
+        self.W_v = glorot(key_v, hidden, D)
+        self.W_o = glorot(key_o, hidden, D)
+        self.V_y = 0.1 * glorot(key_y, D * P, hidden)
+        self.A_y = jnp.zeros((D, D))
+
+    @property
+    def hidden(self) -> int:
+        return len(self.b_z)
+
+    def log_prob(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, ""]:
+        known = ~self.frame.unknown(frame)
+        around = self._look(context)
+        start = self._see(around, frame, ~missing & known)
+        _, nats = self._walk(around, start, frame, missing & known, lambda mix, x: x)
+        return jnp.sum(nats)
+
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Shaped[Array, " D"]:
+        around = self._look(context)
+        start = self._see(around, frame, ~missing & ~self.frame.unknown(frame))
+        chance = jax.random.uniform(key, (frame.size, 2), minval=ROUNDING, maxval=1 - ROUNDING)
+        drawn, _ = self._walk(around, start, chance, missing, Conditionals.draw)
+        return jnp.where(missing, drawn, frame)
+
+    def marginals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
+    ) -> Float[Array, "D K"]:
+        """A switch lies in the bins of 0 and of 1: whether its category has that level."""
+        found = self._conditionals(context, frame, ~missing & ~self.frame.unknown(frame))
+        below = jax.vmap(lambda one: one.below(jnp.asarray(EDGES, jnp.float32)))(found.numbers)
+        mass = jnp.diff(below, axis=1, prepend=0.0, append=1.0)
+        off, on = np.eye(BINS)[[OFF, ON]]
+        share = jnp.exp(found.levels.log_on())[:, None]
+        of_switches = share * on + (1 - share) * off
+        mass = jnp.where(found.categorical[:, None], of_switches, mass)
+        return jnp.log(jnp.maximum(mass, TINY))
+
+    def objective(
+        self,
+        key: PRNGKeyArray,
+        context: Float[Array, " C"],
+        frame: Shaped[Array, " D"],
+        missing: Bool[Array, " D"],
+    ) -> Float[Array, ""]:
+        """One pass: some of the components are shown, and the others predicted from them.
+
+        All of them may be, not the missing ones alone: the context has seen nothing of the frame.
+        How many are shown is uniform from none to all; weighted so, the mean over random sets is
+        that of −log p over all orders. A share of the sets are the beginnings of the order instead.
+        A category is shown as a whole, and counts once.
+        """
+        known = jnp.asarray(~self.frame.unknown(frame))
+        chance = jax.random.uniform(key, (2 + frame.size,))
+        leaders, fillable = self.frame.leaders, self.frame.fillable
+        first = leaders == np.arange(frame.size)
+        in_order = np.cumsum(first) / (first.sum() + 1)
+        place = jnp.where(chance[0] < PREFIXES, in_order, chance[2:][leaders])
+        shown = known & ((place < chance[1]) | ~fillable)
+        rest = known & ~shown
+        found = self._conditionals(context, frame, shown)
+        nats = found.log_density(jnp.where(rest, frame, 0.0))
+        nll = -jnp.sum(jnp.where(rest, nats, 0.0))
+        count = jnp.sum(known & fillable & first)
+        return nll * (count + 1) / jnp.maximum(jnp.sum(rest & first), 1)
+
+    def _look(self, context: Float[Array, " C"]) -> Around:
+        """The context, taken apart."""
+        D = self.frame.components
+        remembered = 2 * DEPTH * D
+        states, sides, at = [], [], 0
+        for size in self.sizes:
+            states.append(context[at : at + size])
+            sides.append(Remembered.unflat(context[at + size : at + size + remembered], D))
+            at += size + remembered
+        line = _interpolate(sides)
+        features = _features(sides, line)
+        log_scale = self.b_s + jnp.sum(self.U_s * features, axis=0)
+        scale = jnp.exp(jnp.clip(log_scale, -6.0, 3.0))
+        switch = self.frame.categorical  # which is on or off, however far from its neighbours
+        line, scale = jnp.where(switch, 0.0, line), jnp.where(switch, 1.0, scale)
+        return Around(jnp.concatenate(states), line, scale, features)
+
+    def _see(self, around: Around, frame: Shaped[Array, " D"], observed: Bool[Array, " D"]) -> Seen:
+        """What is observed of the frame, in the light of what is around it."""
+        dtype = self.W_z.dtype
+        a = (
+            product(self.W_z, around.h.astype(dtype))
+            + product(self.W_n, around.features.reshape(-1).astype(dtype))
+            + self.b_z
+        )
+        return self._see_more(Seen(a, jnp.zeros_like(around.line)), around, frame, observed)
+
+    def _see_more(
+        self, seen: Seen, around: Around, values: Shaped[Array, " D"], new: Bool[Array, " D"]
+    ) -> Seen:
+        """What it adds up to with some values more."""
+        dtype = self.W_v.dtype
+        far = (jnp.where(new, values, around.line) - around.line) / around.scale
+        # What is far out shall not shout all else down.
+        surprise = jnp.arcsinh(far).astype(dtype)
+        a = seen.a + product(self.W_v, surprise) + product(self.W_o, new.astype(dtype))
+        return Seen(a, seen.shift + product(self.A_y, surprise))
+
+    def _linear(self, around: Around) -> Float[Array, "D P"]:
+        """What the parameters of the mixtures have from all but the hidden layer."""
+        own = jnp.einsum("fd,fdp->dp", around.features, self.U_y)
+        joint = product(self.W_y, around.h.astype(self.W_y.dtype)) + self.b_y
+        return own + joint.reshape(own.shape)
+
+    def _conditionals(
+        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], observed: Bool[Array, " D"]
+    ) -> Conditionals:
+        """Of every component that is not observed, given those that are."""
+        around = self._look(context)
+        return self._given(self._see(around, frame, observed), around, self._linear(around))
+
+    def _given(self, seen: Seen, around: Around, linear: Float[Array, "D P"]) -> Conditionals:
+        z = jax.nn.gelu(seen.a).astype(self.V_y.dtype)
+        parameters = linear + product(self.V_y, z).reshape(linear.shape)
+        logits, means, log_scales = jnp.split(parameters, 3, axis=-1)
+        line, scale, shift = (a[:, None] for a in (around.line, around.scale, seen.shift))
+        numbers = Logistics(
+            jax.nn.log_softmax(logits),
+            line + scale * (means + shift),
+            NARROWEST + scale * jnp.exp(jnp.clip(log_scales, -8.0, WIDEST)),
+        )
+        levels = Levels(logits[:, 0] + seen.shift, self.frame.leaders)
+        return Conditionals(numbers, levels, self.frame.categorical)
+
+    def _walk(
+        self,
+        around: Around,
+        start: Seen,
+        given: Shaped[Array, "D ..."],
+        missing: Bool[Array, " D"],
+        choose: Choose,
+    ) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
+        """The missing components in turn: their values, which `choose` makes of what is said of
+        them and what is given for each, and the logs of their densities.
+
+        The others are passed over, of which tables have many; side by side, the step with the most
+        missing sets the price.
+        """
+
+        def visit(so_far: SoFar) -> SoFar:
+            seen, left, values, nats = so_far
+            here = leaders == leaders[jnp.argmax(left)]  # the first
+            # Of all components and then of one: to gather weights for each of many steps is slower.
+            found = self._given(seen, around, linear)
+            x = choose(found, given)
+            return SoFar(
+                self._see_more(seen, around, x, here),
+                left & ~here,
+                jnp.where(here, x, values),
+                jnp.where(here, found.log_density(x), nats),
+            )
+
+        linear, leaders = self._linear(around), jnp.asarray(self.frame.leaders)
+        begin = SoFar(start, missing, around.line, jnp.zeros_like(around.line))
+        end = jax.lax.while_loop(lambda so_far: jnp.any(so_far.left), visit, begin)
+        return end.values, end.nats
+
+
+def _interpolate(sides: list[Remembered]) -> Float[Array, " D"]:
+    """The line between the nearest neighbours; level, where only one side has any."""
+    near = jnp.stack([(side.ages[0] > 0) / jnp.maximum(side.ages[0], 1) for side in sides])
+    values = jnp.stack([side.values[0] for side in sides])
+    return jnp.sum(near * values, axis=0) / jnp.maximum(jnp.sum(near, axis=0), TINY)
+
+
+def _features(sides: list[Remembered], line: Float[Array, " D"]) -> Float[Array, "F D"]:
+    """What each component's own neighbours tell of it.
+
+    All distances as logarithms, but for small ones: the log of the scale is linear in them, and one
+    that grew by itself would be astronomic beside a neighbour that is far out (a day of rain).
+    """
+    there = jnp.concatenate([side.ages > 0 for side in sides])
+    away = jnp.concatenate([jnp.log(jnp.maximum(side.ages, 1)) for side in sides])
+    off = jnp.where(there, jnp.concatenate([side.values for side in sides]) - line, 0.0)
+    apart = jnp.log1p(jnp.abs(off) / SMALL)
+    return jnp.concatenate([jnp.arcsinh(line)[None], there, away, jnp.arcsinh(off), apart])

@@ -1,0 +1,1 @@
+"""How well a model knows what it cannot see, and whether what it states comes true."""
