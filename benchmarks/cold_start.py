@@ -60,7 +60,7 @@ def untrained(place: Path) -> Path:
 
 
 def compare(model: Path, folder: Path, runs: int) -> None:
-    command = ["-m", "caesura.cli", "fill", "text", TEXT, "--model", str(model)]
+    command = ["-m", "caesura", "fill", "text", TEXT, "--model", str(model)]
     parts = [__file__, "--child", "--model", str(model)]
     rows = {}
     for name in ("nothing compiled", "all compiled"):

@@ -224,7 +224,7 @@ class Soak:
 
 def start(notes: Path) -> tuple[subprocess.Popen, str]:
     """The server and its address; what it notes goes to a file, since a pipe would fill up."""
-    words = [sys.executable, "-m", "caesura.cli", "serve", "--port", "0"]
+    words = [sys.executable, "-m", "caesura", "serve", "--port", "0"]
     with notes.open("w") as file:
         server = subprocess.Popen(words, stderr=file)
     while server.poll() is None:

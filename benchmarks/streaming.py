@@ -93,7 +93,7 @@ def speed(packed: Path) -> float:
 def measure(command: str, told: str, words: list) -> None:
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "caesura.cli", *map(str, words)],
+        [sys.executable, "-m", "caesura", *map(str, words)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

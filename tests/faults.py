@@ -25,7 +25,7 @@ from model_files import make_filler, tiny_filler
 from small_fillers import text_filler
 from tiny_paper import PLAN, rows_of
 
-CAESURA = [sys.executable, "-m", "caesura.cli"]
+CAESURA = [sys.executable, "-m", "caesura"]
 ENVIRONMENT = os.environ | PATH | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 OLD = b"what stood there before\n"
 PATIENCE = 300  # seconds, on a busy machine

@@ -21,7 +21,7 @@ from test_web_series import wave
 @contextmanager
 def served(*words, cache=None):
     """The address of a server, and what it said first; it ends when it is told to."""
-    command = [sys.executable, "-m", "caesura.cli", "serve", "--port", "0", *map(str, words)]
+    command = [sys.executable, "-m", "caesura", "serve", "--port", "0", *map(str, words)]
     places = {} if cache is None else {"XDG_CACHE_HOME": str(cache)}
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=os.environ | PATH | places, cwd="/"

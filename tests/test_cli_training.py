@@ -76,7 +76,7 @@ def check_stopped(folder, stderr):
 
 @pytest.mark.slow
 def test_ctrl_c_stops_a_training_that_can_be_resumed(folder):
-    words = [sys.executable, "-m", "caesura.cli", *training(folder)]
+    words = [sys.executable, "-m", "caesura", *training(folder)]
     process = subprocess.Popen(
         words,
         stdout=subprocess.PIPE,

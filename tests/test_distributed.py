@@ -153,7 +153,7 @@ def test_a_signal_to_one_of_two_commands_stops_both(data, tmp_path):
     variables = {"CAESURA_COORDINATOR": free_address(), "CAESURA_PROCESSES": "2"}
     both = [
         subprocess.Popen(
-            [sys.executable, "-m", "caesura.cli", *words],
+            [sys.executable, "-m", "caesura", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,41 +1,67 @@
-"""Fill gaps in sequences, and know how sure you are."""
+"""Fill gaps in sequences, and know how sure you are.
+
+>>> import caesura
+>>> filler = caesura.load("text")
+>>> filler.fill("The qu___ brown fox", strategy="nade").best
+'The quick brown fox'
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, CaesuraWarning, ExtraMissingError, FileMissingError
 
 __version__ = "0.2.0.dev0"
 
-if TYPE_CHECKING:
-    from caesura import datasets, strategies
-    from caesura.filler.fill import Fill
-    from caesura.filler.filler import Filler, load
-    from caesura.training.train import train
-else:
-    # JAX takes a second to import, for which `caesura --help` need not wait.
-    HOMES = {"Fill": "filler", "Filler": "filler", "load": "filler", "train": "training.train"}
-    PARTS = ("datasets", "strategies")
-
-    def __getattr__(name: str) -> Any:
-        """What is asked for, imported at the first time."""
-        if name in HOMES:
-            value = getattr(import_module(f"caesura.{HOMES[name]}"), name)
-        elif name in PARTS:
-            value = import_module(f"caesura.{name}")
-        else:
-            raise AttributeError(f"module 'caesura' has no attribute '{name}'")
-        globals()[name] = value
-        return value
-
-
 __all__ = [
     "CaesuraError",
+    "CaesuraWarning",
+    "Candidate",
+    "ExtraMissingError",
+    "FileMissingError",
     "Fill",
     "Filler",
+    "LogProb",
+    "Marginals",
+    "Request",
+    "SeriesFill",
+    "Song",
     "__version__",
     "datasets",
     "load",
     "strategies",
     "train",
 ]
+
+if TYPE_CHECKING:
+    from caesura import datasets, strategies
+    from caesura.filler import (
+        Candidate,
+        Fill,
+        Filler,
+        LogProb,
+        Marginals,
+        Request,
+        SeriesFill,
+        load,
+    )
+    from caesura.kinds import Song
+    from caesura.training.train import train
+else:
+    # JAX takes a second to import, for which `caesura --help` need not wait.
+    _MODULES = {"datasets": "datasets", "strategies": "strategies"}
+    _HOMES = {"Song": "kinds", "train": "training.train"}
+
+    def __getattr__(name: str) -> Any:
+        """Import a name at its first use."""
+        if name not in __all__:
+            raise AttributeError(f"module 'caesura' has no attribute '{name}'")
+        if name in _MODULES:
+            value = import_module(f"caesura.{name}")
+        else:
+            value = getattr(import_module(f"caesura.{_HOMES.get(name, 'filler')}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)

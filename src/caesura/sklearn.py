@@ -1,20 +1,16 @@
 """Gaps in tables, filled by an estimator that scikit-learn understands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from caesura.errors import CaesuraError
-from caesura.filler.draws import score_series
-from caesura.filler.filler import Filler
-from caesura.filler.imputation import MEDIAN, fill_quantiles, fill_samples, level_shares
+from caesura.errors import CaesuraError, ExtraMissingError
+from caesura.filler import Filler, Request, SeriesFill
 from caesura.hardware import use_all_cores
-from caesura.kinds import Series
 from caesura.kinds.series.table import is_frame
-from caesura.sequence import Sequence as Steps
-from caesura.training.loop import Progress
+from caesura.strategies import Strategy
 from caesura.training.progress import showing
 from caesura.training.train import train
 
@@ -23,69 +19,104 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    raise CaesuraError(
-        "This needs scikit-learn: `pip install 'caesura[sklearn]'` installs it."
+    raise ExtraMissingError(
+        "SeriesImputer needs scikit-learn: install it with `pip install 'caesura[sklearn]'`."
     ) from None
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Table = pd.DataFrame | np.ndarray
+    Tables = Table | Sequence[Table]
+    Names = str | int | Sequence[str | int] | None
+    Bounds = tuple[float | None, float | None]
 
 
 class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Learns a table whose rows are steps in time, and fills what is missing in such tables.
+    """Learn a table whose rows are steps in time, and fill what is missing in such tables.
 
     X is a DataFrame, an array [steps, columns], an array [series, steps, columns], or a list of
-    tables, which may differ in length; NaN is missing. Answers have the form of X, observed values
-    come back bit for bit, and the order of rows means something: they are not to be shuffled.
+    tables, which may differ in length. NaN is missing. Answers have the form of X, and observed
+    values come back bit for bit. The order of the rows matters: do not shuffle them.
 
-    A model is trained in `fit` and nothing else fills a gap. Where a column is too little known to
-    be learnt, a `CaesuraError` says so; one in which nothing is known is left as it is, with a
-    warning.
+    `fit` trains a model. A column with too few observed values raises a `CaesuraError`. A column
+    without any observed value is left as it is, with a warning.
 
-    Columns of True and False, of 0 and 1 alone, of categories, and of words that are at most 20
-    different ones are learnt as categories, with probabilities instead of densities: they inform
-    the numbers, and are filled with one of their levels. Words of more kinds come back as they are.
-    Columns keep their types; one of True, False and None stays one of objects.
+    Columns of True and False, of 0 and 1 alone, of categories, and of at most 20 different words
+    are learnt as categories: they get probabilities instead of densities, inform the numbers, and
+    are filled with one of their levels. Columns with more different words come back as they are.
 
     Parameters
     ----------
-    columns : names or numbers of the columns to fill; by default all that hold numbers or levels.
-    categorical : names or numbers of columns that are categories whatever they hold: codes, say.
-    covariates : names or numbers of columns that inform and are never filled; they are complete.
-    bounds : (least, most) for all columns, or a dict of such pairs by name; None for no bound.
-    calendar : "auto", or some of "hour", "weekday" and "yearday", for rows that have times.
-    freq : the frequency of the times as pandas writes it; by default it is found out.
-    time : the column that holds the times, if the index does not; by default the first, if it does.
-    add_rows : whether rows that are absent between the times of others are added to answers.
-    samples : how many draws an answer is made of.
-    strategy : how gaps are filled; by default as the recipe says.
-    recipe : the name of a recipe or the path of one.
-    settings : a dict of fields of the recipe, such as {"steps": 500}.
-    least_observed : a column with fewer known numbers is refused.
-    random_state : the source of all that is random; None for another at every `fit`.
-    verbose : whether `fit` shows its progress on stderr.
+    columns : list of names or numbers, optional
+        The columns to fill. By default all that hold numbers or levels.
+    categorical : list of names or numbers, optional
+        Columns that are categories whatever they hold, such as codes.
+    covariates : list of names or numbers, optional
+        Complete columns that inform and are never filled.
+    bounds : (least, most) or dict of such pairs by name, optional
+        Bounds for all columns or for some; None for no bound.
+    calendar : "auto" or list of "hour", "weekday", "yearday", default "auto"
+        Parts of the calendar to learn from, if the rows have times.
+    freq : str, optional
+        The frequency of the times as pandas writes it. By default it is inferred.
+    time : str, optional
+        The column that holds the times, if the index does not. By default the first column, if it
+        holds times.
+    add_rows : bool, default False
+        Whether answers have rows for times that are absent between the others.
+    samples : int, default 100
+        How many random fills an answer is made of.
+    strategy : str or Strategy, optional
+        How gaps are filled. By default as the recipe says.
+    recipe : str, default "series"
+        The name of a recipe, or the path of one.
+    settings : dict, optional
+        Fields of the recipe, such as ``{"steps": 500}``.
+    least_observed : int, default 100
+        A column with fewer observed values is refused.
+    random_state : int, RandomState or None, default None
+        The source of all that is random.
+    verbose : bool, default False
+        Whether `fit` shows its progress on stderr.
 
     Attributes
     ----------
-    filler_ : the trained `caesura.Filler`, which can be saved.
-    seed_ : what answers are drawn with, so that they are the same every time.
+    filler_ : caesura.Filler
+        The trained model, which can be saved.
+    seed_ : int
+        The seed of the answers, so that they are the same every time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caesura.sklearn import SeriesImputer
+    >>> table = np.sin(np.arange(300.0))[:, None]
+    >>> table[40:43] = np.nan
+    >>> small = {"hidden": 8, "head_hidden": 8, "batch": 4, "steps": 20, "validate_every": 10}
+    >>> full = SeriesImputer(settings=small, random_state=0).fit_transform(table)
+    >>> bool(np.isnan(full).any())
+    False
     """
 
     def __init__(
         self,
         *,
-        columns: Any = None,
-        categorical: Any = None,
-        covariates: Any = None,
-        bounds: Any = None,
-        calendar: Any = "auto",
-        freq: Any = None,
-        time: Any = None,
-        add_rows: Any = False,
-        samples: Any = 100,
-        strategy: Any = None,
-        recipe: Any = "series",
-        settings: Any = None,
-        least_observed: Any = 100,
-        random_state: Any = None,
-        verbose: Any = False,
+        columns: "Names" = None,
+        categorical: "Names" = None,
+        covariates: "Names" = None,
+        bounds: "Bounds | Mapping[str, Bounds] | None" = None,
+        calendar: str | Sequence[str] | None = "auto",
+        freq: str | None = None,
+        time: str | None = None,
+        add_rows: bool = False,
+        samples: int = 100,
+        strategy: str | Strategy | None = None,
+        recipe: str = "series",
+        settings: Mapping[str, Any] | None = None,
+        least_observed: int = 100,
+        random_state: "int | np.random.RandomState | None" = None,
+        verbose: bool = False,
     ):
         self.columns = columns
         self.categorical = categorical
@@ -103,15 +134,24 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> "SeriesImputer":
-        """Train a model on what is observed in X; y is not looked at.
+    def fit(self, X: "Tables", y: object = None) -> Self:
+        """Train a model on what is observed in X.
 
         All cores take part, unless JAX has run in this process before.
+
+        Parameters
+        ----------
+        X : table or tables
+        y : ignored
+
+        Returns
+        -------
+        self
         """
         use_all_cores()
         tables = self._tables(X, reset=True)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
-        with showing() if self.verbose else nullcontext(_tell_nobody) as report:
+        with showing() if self.verbose else nullcontext(lambda net, progress: None) as report:
             self.filler_: Filler = train(
                 tables,
                 kind="series",
@@ -131,42 +171,42 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X: Any) -> Any:
-        """X with the medians of the draws in its gaps; of all numbers, they err least.
+    def transform(self, X: "Tables") -> Any:
+        """Return X with the medians of the random fills in its gaps.
 
         A category gets the level that was drawn most often.
         """
-        return self.quantile(X, MEDIAN)
+        return _like(X, [fill.best for fill in self._fill(X, self.samples)])
 
-    def quantile(self, X: Any, q: float | Sequence[float]) -> Any:
-        """X with quantiles of level q in its gaps; a list of them, for a list of levels.
+    def quantile(self, X: "Tables", q: float | Sequence[float]) -> Any:
+        """Return X with quantiles of level `q` in its gaps; a list of them for a list of levels.
 
-        Categories have none: they are filled as `transform` does.
+        Categories have no quantiles: they are filled as `transform` does.
         """
         levels = np.atleast_1d(q).tolist()
-        filled = self._fill(X, fill_quantiles, levels, self.samples)
+        tables = [fill.quantile(levels) for fill in self._fill(X, self.samples)]
+        filled = [_like(X, list(of_level)) for of_level in zip(*tables, strict=True)]
         return filled if np.ndim(q) else filled[0]
 
-    def sample(self, X: Any, n: int = 1) -> list[Any]:
-        """X filled n times, each time by another draw: what could have been, as a whole."""
-        return self._fill(X, fill_samples, n)
+    def sample(self, X: "Tables", n: int = 1) -> list[Any]:
+        """Return X filled `n` times, each time by another random fill."""
+        tables = [fill.samples for fill in self._fill(X, n, samples=n)]
+        return [_like(X, list(of_sample)) for of_sample in zip(*tables, strict=True)]
 
-    def probabilities(self, X: Any) -> Any:
-        """How sure the fills of categories are: by the name of each, the share of every level.
+    def probabilities(self, X: "Tables") -> Any:
+        """Return, by the name of each category, how often each of its levels was drawn.
 
-        They are shares of the draws, [steps, levels], in a DataFrame for a DataFrame; what is
-        observed has the share 1. For several series, a list of such dicts.
+        The tables have a column for each level, and are DataFrames if X is one. What is observed
+        has probability 1. For several series, the answer is a list of such dicts.
         """
-        check_is_fitted(self)
-        how = {"strategy": self.strategy, "seed": self.seed_}
-        found = level_shares(self.filler_, self._tables(X, reset=False), self.samples, **how)
+        found = [fill.probabilities() for fill in self._fill(X, self.samples)]
         return found if _is_several(X) else found[0]
 
-    def log_prob(self, X: Any, missing: Any) -> float:
-        """Nats of the density, in the units of X, of what it has at the missing places, given the
-        rest; of levels, of their probability.
+    def log_prob(self, X: "Tables", missing: Any) -> float:
+        """Return the log-density of what X has at some places, given the rest, in the units of X.
 
-        `missing` is True at them and has the form of X. A long series is cut as for draws.
+        For levels it is the log of their probability. `missing` is True at these places and has
+        the form of X. A long series is cut into stretches, as for `transform`.
         """
         check_is_fitted(self)
         tables = self._tables(X, reset=False)
@@ -181,30 +221,27 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _log_prob(self, table: Any, missing: Any) -> float:
-        mask, kind = np.asarray(missing), cast(Series, self.filler_.kind)
+        mask, kind = np.asarray(missing), self.filler_.kind
         if mask.dtype != bool or mask.shape != np.shape(table):
             raise CaesuraError(
-                f"`missing` holds True and False in the shape {list(np.shape(table))} of the table."
+                f"`missing` must hold True and False, in the shape {list(np.shape(table))} of the "
+                "table."
             )
         without = table.mask(mask) if is_frame(table) else np.where(mask, np.nan, table)
-        complete = kind.read_complete(table)
-        places = kind.read(without).missing & ~np.isnan(complete.values)
-        columns = [inside.start for inside in kind.places_in_frame[: kind.filled]]
-        if places[:, columns].sum() != mask.sum():
+        item, hidden = kind.open(table), kind.open(without).sequence.missing
+        places = hidden & ~np.isnan(item.complete.values)
+        if item.cells(places) != mask.sum():
             raise CaesuraError("`missing` names places that hold nothing, or that are not filled.")
-        asked = Steps(complete.values, places)
-        return score_series(self.filler_, asked, strategy=self.strategy, seed=self.seed_)
+        asked = {"strategy": self.strategy, "seed": self.seed_}
+        return self.filler_.log_prob(item, missing=places, **asked)
 
-    def _fill(self, X: Any, fill: Callable[..., list[list[Any]]], *asked: Any) -> list[Any]:
-        """The answers of `fill` in the form of X."""
+    def _fill(self, X: "Tables", draws: int, samples: int = 0) -> list[SeriesFill]:
         check_is_fitted(self)
-        tables = self._tables(X, reset=False)
-        answers = fill(self.filler_, tables, *asked, strategy=self.strategy, seed=self.seed_)
-        if not _is_several(X):
-            return [tables[0] for tables in answers]
-        return [np.stack(tables) if isinstance(X, np.ndarray) else tables for tables in answers]
+        asked = {"draws": draws, "samples": samples, "strategy": self.strategy, "seed": self.seed_}
+        requests = [Request(table, **asked) for table in self._tables(X, reset=False)]
+        return self.filler_.fill_many(requests)  # type: ignore[return-value]
 
-    def _tables(self, X: Any, reset: bool) -> list[Any]:
+    def _tables(self, X: "Tables", reset: bool) -> list[Any]:
         """The series in X, their columns known to scikit-learn."""
         if _is_several(X):
             if not len(X):
@@ -225,8 +262,11 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
 
-def _tell_nobody(net: str, progress: Progress) -> None:
-    pass
+def _like(X: "Tables", tables: list[Any]) -> Any:
+    """The tables in the form of X."""
+    if not _is_several(X):
+        return tables[0]
+    return np.stack(tables) if isinstance(X, np.ndarray) else tables
 
 
 def _is_several(X: Any) -> bool:

@@ -1,6 +1,19 @@
-"""A trained model, ready to use."""
+"""A trained model, ready to use, and what it answers with."""
 
-from caesura.filler.fill import Fill, LogProb, Marginals
-from caesura.filler.filler import Filler, join, load, make_key
+from caesura.filler.fill import Candidate, Fill, LogProb, Marginals, SeriesFill
+from caesura.filler.filler import Filler, join, load
+from caesura.filler.passes import Method
+from caesura.filler.request import Request
 
-__all__ = ["Fill", "Filler", "LogProb", "Marginals", "join", "load", "make_key"]
+__all__ = [
+    "Candidate",
+    "Fill",
+    "Filler",
+    "LogProb",
+    "Marginals",
+    "Method",
+    "Request",
+    "SeriesFill",
+    "join",
+    "load",
+]

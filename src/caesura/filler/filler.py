@@ -1,131 +1,217 @@
 """A trained model, ready to use: a kind of data, the nets, and a strategy."""
 
 import os
-from collections import abc
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, overload
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.filler.fill import Fill, LogProb, Marginals
-from caesura.kinds.base import Kind
+from caesura.filler.fill import Fill, LogProb, Marginals, assemble
+from caesura.filler.passes import (
+    Chances,
+    Filled,
+    Method,
+    Task,
+    batches,
+    fill_pass,
+    marginals_pass,
+    score_pass,
+    seed_of,
+)
+from caesura.filler.request import Missing, Request, mask_of
+from caesura.filler.stretches import Stretch, cut
+from caesura.hardware import keep_compiled
+from caesura.kinds.base import Item
 from caesura.modelfile import Model, read_model, write_model
+from caesura.nets.bins import CENTRES
 from caesura.nets.frames import Frame
-from caesura.nets.pair import Nets, Pair
-from caesura.nets.rnn import Net
-from caesura.pretrained import find_model
+from caesura.nets.pair import Pair
+from caesura.nets.rnn import Net, NetName
+from caesura.pretrained import default_strategy, find_model
+from caesura.scoring.gaps import Evaluation, evaluate
 from caesura.sequence import Sequence
-from caesura.strategies import NADE, STRATEGIES, Strategy, Window, around_each
-from caesura.strategies.base import Estimate, NetName
+from caesura.strategies import STRATEGIES, Strategy
 
-Missing = Any  # a slice, a list of steps, or a mask over steps or values
-MOST_SAMPLES = 100_000
+MOST_DRAWS = 100_000
+RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
+
+Report = Callable[[int, int], None]
 
 
-def make_key(seed: int, use: int = 0) -> PRNGKeyArray:
-    """The source of what is random in one call; another for each use.
+class Opened(NamedTuple):
+    """A request whose data has been read."""
 
-    It is that of `jax.random.key(seed + 2**32 * use)`, which would be a program to compile.
+    request: Request
+    item: Item
+    sequence: Sequence
+    method: Method
+    draws: int
+    stretches: list[Stretch]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """What is to be filled."""
+        seed, samples = self.request.seed, self.request.samples
+        scored = samples if self.method.net.frame.spec.name == "continuous" else self.draws
+        return [
+            Task(stretch, seed, number, self.draws, scored)
+            for number, stretch in enumerate(self.stretches)
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Filler(Model[Net]):
+    """A trained model: it fills gaps, and gives the probability of what could stand in them.
+
+    Fillers come from `caesura.load` and `caesura.train`.
+
+    Attributes
+    ----------
+    kind : Kind
+        What sequences are made of: text, music or series.
+    nets : dict
+        The nets by name: "bidirectional", "forward" and "onegram".
+    strategy : str
+        The name of the strategy that is used if none is asked for.
+    training : dict
+        How the model was trained, as JSON can hold it.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> filler = caesura.load("text")
+    >>> filler
+    <Filler for text: bidirectional (2 x 432 lstm), forward (2 x 432 lstm), onegram; by 'sir'>
+    >>> filler.fill("The qu___ brown fox", strategy="nade").best
+    'The quick brown fox'
     """
-    words = np.array([use, whole_number("seed", seed, 0, 2**32 - 1)], np.uint32)
-    return jax.random.wrap_key_data(jax.device_put(words), impl="threefry2x32")
-
-
-class Method(NamedTuple):
-    """A strategy with the net it works on, or the pair of them."""
-
-    name: str
-    strategy: Strategy
-    net: Nets
-
-    def window(self, *sequences: Sequence) -> Window:
-        """The stretches of the sequences that the strategy needs to see."""
-        stops = [self.strategy.stop(s.gaps[-1].stop, len(s)) for s in sequences]
-        return around_each(self.net, sequences, stops)
-
-
-class Gapped(NamedTuple):
-    """A sequence that is to be filled together with others."""
-
-    data: Any
-    missing: Missing | None
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class Filler:
-    """Fills gaps, and gives the probability of what could stand in them."""
-
-    kind: Kind
-    nets: dict[NetName, Net]
-    strategy: str  # the one that serves where none is asked for
-    training: dict[str, Any] = field(default_factory=dict)  # how it was made, as JSON can hold it
 
     def fill(
         self,
         data: Any,
         *,
         missing: Missing | None = None,
-        samples: int = 1,
+        samples: int = 0,
+        draws: int | None = None,
         strategy: str | Strategy | None = None,
         seed: int = 0,
     ) -> Fill:
-        """Complete the sequence `samples` times; what is observed comes back untouched."""
-        samples = whole_number("samples", samples, 1, MOST_SAMPLES)
-        key_draw, key_score, key_marginals = (make_key(seed, use) for use in range(3))
-        method = self.method(strategy)
-        sequence = self.read(data, missing)
-        if not sequence.gaps:
-            sure, nowhere = np.zeros(samples), np.zeros((0, 2), int)
-            same = self.kind.write(data, sequence.missing, sequence.values)
-            return Fill(
-                best=same,
-                samples=[same] * samples,
-                log_probs=sure,
-                standard_errors=sure,
-                places=nowhere,
-                confidence=np.zeros(0),
-                strategy=method.name,
-                seed=seed,
-                values=sequence.values,
-            )
-        window = method.window(sequence)
-        with ThreadPoolExecutor(1) as aside:  # the first call compiles, on more than one core
-            side = aside.submit(self._marginals, key_marginals, method, sequence, window)
-            drawn = method.strategy.draw(key_draw, method.net, window, samples)
-            scores = method.strategy.log_prob(key_score, method.net, window, drawn)
-            marginals = side.result()
-        asked = Gapped(data, missing, seed)
-        values = np.asarray(drawn)[0]
-        return self._tell(method, asked, sequence, values, _row(scores, 0), marginals)
+        """Complete a sequence of any length; what is observed comes back untouched.
 
-    def fill_together(self, asked: abc.Sequence[Gapped], *, samples: int = 1) -> list[Fill]:
-        """What `fill` answers to each of them by `nade`, in one pass of the net over all.
+        Parameters
+        ----------
+        data
+            The sequence in the user's own form. For text, a string with a gap character for each
+            missing character, or a `Path`; for music, a MIDI file, a `Song` or an array; for
+            series, a DataFrame, an array or the path of a table, in which NaN is missing.
+        missing
+            What is missing beside what the data itself marks: a slice, a list of steps, or a mask
+            over steps or values.
+        samples
+            How many random fills to return in `Fill.samples`.
+        draws
+            How many random fills the answer is made of: `Fill.candidates` are the distinct ones,
+            and the medians and quantiles of a series are theirs. By default 32 for text, 8 for
+            music and 100 for series, or `samples` if that is more.
+        strategy
+            The name of a strategy, or a strategy with its options, such as
+            ``caesura.strategies.GSN(steps=20)``. By default the model's own.
+        seed
+            The source of all that is random: the same seed gives the same fill.
 
-        But for rounding, company changes nothing, since each has a seed of its own. Gaps that are
-        too long for an exact score are refused: its estimate would be random as well.
+        Returns
+        -------
+        Fill
+            A `SeriesFill` for series.
+
+        Raises
+        ------
+        CaesuraError
+            If the data cannot be read, or the model cannot serve the strategy.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> fill = caesura.load("text").fill("The qu___ brown fox", strategy="nade")
+        >>> fill.best
+        'The quick brown fox'
+        >>> [candidate.parts for candidate in fill.candidates][:2]
+        [('ick',), ('een',)]
         """
-        method = self.method("nade")
-        sequences = [self.read(one.data, one.missing) for one in asked]
-        lengths = [gap.stop - gap.start for sequence in sequences for gap in sequence.gaps]
-        if max(lengths, default=0) > NADE().exact_up_to or not all(s.gaps for s in sequences):
-            raise CaesuraError("What is filled together has gaps, and such as are scored exactly.")
-        window = method.window(*sequences)
-        keys = jnp.stack([make_key(one.seed) for one in asked])
-        drawn = method.strategy.draw(keys, method.net, window, samples)
-        scores = method.strategy.log_prob(keys[0], method.net, window, drawn)
-        marginals = method.strategy.marginals(keys[0], method.net, window).values
-        fills = []
-        for row, (one, sequence) in enumerate(zip(asked, sequences, strict=True)):
-            at_places = self._at_places(sequence, _row(marginals, row))
-            values, score = np.asarray(drawn)[row], _row(scores, row)
-            fills.append(self._tell(method, one, sequence, values, score, at_places))
-        return fills
+        request = Request(data, missing, samples, draws, strategy, seed)
+        return self.fill_many([request])[0]
+
+    @overload
+    def fill_many(
+        self,
+        requests: Iterable[Any],
+        *,
+        return_exceptions: Literal[False] = False,
+        report: Report | None = None,
+    ) -> list[Fill]: ...
+
+    @overload
+    def fill_many(
+        self,
+        requests: Iterable[Any],
+        *,
+        return_exceptions: Literal[True],
+        report: Report | None = None,
+    ) -> list[Fill | Exception]: ...
+
+    def fill_many(
+        self,
+        requests: Iterable[Any],
+        *,
+        return_exceptions: bool = False,
+        report: Report | None = None,
+    ) -> Any:
+        """Complete many sequences; those of like shape go through the nets side by side.
+
+        An answer does not depend on the other requests, except for rounding.
+
+        Parameters
+        ----------
+        requests
+            `Request` objects, or data as `fill` takes it.
+        return_exceptions
+            If true, a request that fails gets its exception as its answer. Otherwise the first
+            exception is raised.
+        report
+            Called with the number of stretches that are filled and of all stretches, after each
+            pass. What it raises ends the work.
+
+        Returns
+        -------
+        list of Fill
+            One for each request, in their order.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> filler = caesura.load("text")
+        >>> fills = filler.fill_many(["The qu___ brown fox", "a lazy d__"], return_exceptions=True)
+        >>> len(fills)
+        2
+        """
+        answers: dict[int, Any] = {}
+        opened: dict[int, Opened] = {}
+        for number, one in enumerate(requests):
+            try:
+                opened[number] = self._open(one if isinstance(one, Request) else Request(one))
+            except Exception as error:
+                answers[number] = error
+        answers |= _run(fill_pass, opened, report)
+        for number, one in opened.items():
+            if isinstance(parts := answers.get(number, []), list):
+                answers[number] = self._assemble(one, parts)
+        in_order = [answers[number] for number in sorted(answers)]
+        for answer in in_order:
+            if isinstance(answer, Exception) and not return_exceptions:
+                raise answer
+        return in_order
 
     def log_prob(
         self,
@@ -135,26 +221,45 @@ class Filler:
         strategy: str | Strategy | None = None,
         seed: int = 0,
     ) -> LogProb:
-        """Nats of the values that complete `data` has at the missing places, given the rest."""
-        key = make_key(seed)
-        method = self.method(strategy)
-        complete = self._check(self.kind.read_complete(data), None)
+        """Return the log-probability of what complete data has at some places, given the rest.
+
+        Parameters
+        ----------
+        data
+            A complete sequence in the user's own form.
+        missing
+            The places: a slice, a list of steps, or a mask over steps or values.
+        strategy, seed
+            As for `fill`.
+
+        Returns
+        -------
+        LogProb
+            Nats of all these values together. For real numbers it is the log of a density in the
+            user's own units.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> filler = caesura.load("text")
+        >>> filler.log_prob("The quick brown fox", missing=slice(6, 9), strategy="nade") > -3
+        True
+        """
+        item = self.kind.open(data)
+        complete = Sequence(*self._checked(item.complete, item.complete.missing))
         if complete.gaps:
-            raise CaesuraError(
-                "A probability is asked of complete data, but some of it is missing."
-            )
-        sequence = Sequence(complete.values, self._mask(missing, complete))
-        self._frame.check(sequence.values, sequence.missing)  # a category is missing as a whole
-        if not sequence.gaps:
-            return LogProb(0.0, 0.0)
-        strange = sequence.missing & self._frame.unknown(sequence.values)
+            raise CaesuraError("A probability is asked of complete data, but some of it is missing.")
+        mask = mask_of(missing, complete) & self._frame.fillable
+        self._frame.check(complete.values, mask)  # a category is missing as a whole
+        strange = mask & self._frame.unknown(complete.values)
         if strange.any():
-            what = self.kind.describe(data, int(np.argwhere(strange)[0, 0]))
+            what = item.describe(int(np.argwhere(strange)[0, 0]))
             raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
-        window = method.window(sequence)
-        score = method.strategy.log_prob(key, method.net, window, window.values[:, None])
-        log_prob, error = (float(a[0, 0]) for a in score)
-        return LogProb(log_prob - self.kind.log_scale(sequence.missing), error)
+        request = Request(item, missing, strategy=strategy, seed=seed_of(seed))
+        one = self._cut(request, item, Sequence(complete.values, mask))
+        found: list[tuple[float, float]] = _answer(score_pass, one)
+        total = sum(nats for nats, _ in found) - self.kind.log_scale(mask)
+        return LogProb(total, sum(error**2 for _, error in found) ** 0.5)
 
     def marginals(
         self,
@@ -164,156 +269,271 @@ class Filler:
         strategy: str | Strategy | None = None,
         seed: int = 0,
     ) -> Marginals:
-        """The distribution at each missing place."""
-        key = make_key(seed)
+        """Return the distribution at each missing place by itself.
+
+        Parameters
+        ----------
+        data, missing, strategy, seed
+            As for `fill`.
+
+        Returns
+        -------
+        Marginals
+
+        Examples
+        --------
+        >>> import caesura
+        >>> marginals = caesura.load("text").marginals("The qu_ck brown fox", strategy="nade")
+        >>> [symbol for symbol, _ in marginals.top(2)[0]]
+        ['i', 'a']
+        """
+        one = self._open(Request(data, missing, strategy=strategy, seed=seed))
+        symbols = self.kind.symbols() or CENTRES.tolist()
+        parts: list[Chances] = _answer(marginals_pass, one)
+        nothing = Chances(np.zeros((0, 2), int), *[np.zeros((0, len(symbols)))] * 2)
+        places, log_probs, errors = map(np.concatenate, zip(*(parts or [nothing]), strict=True))
+        return Marginals(places, symbols, log_probs, errors)
+
+    def evaluate(
+        self,
+        items: Iterable[Any],
+        *,
+        gap: int = 5,
+        margin: int = 10,
+        limit: int | None = None,
+        strategy: str | Strategy | None = None,
+        seed: int = 0,
+        report: Report | None = None,
+    ) -> Evaluation:
+        """Measure the negative log-likelihood of gaps that are made in complete data.
+
+        Parameters
+        ----------
+        items
+            Complete sequences in the user's own form, or paths of files and directories.
+        gap
+            The length of the gaps, in steps. Every gap that fits is made in turn, as in the paper.
+        margin
+            How far gaps stay from the ends of a sequence, in steps.
+        limit
+            At most so many gaps, evenly spread over the data; by default all.
+        strategy, seed
+            As for `fill`.
+        report
+            Called with the number of gaps that are scored and of all gaps.
+
+        Returns
+        -------
+        Evaluation
+            The mean NLL of whole gaps with its standard error, the NLL by position in the gap, and
+            how often what the model states comes true.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> filler = caesura.load("text")
+        >>> texts = ["The quick brown fox jumps over the lazy dog and runs away."]
+        >>> filler.evaluate(texts, gap=2, limit=4, strategy="nade").gaps.gaps
+        4
+        """
         method = self.method(strategy)
-        sequence = self.read(data, missing)
-        if not sequence.gaps:
-            symbols = self.kind.symbols()
-            nothing = np.zeros((0, len(symbols)))
-            return Marginals(np.zeros((0, 2), int), symbols, nothing, nothing)
-        return self._marginals(key, method, sequence, method.window(sequence))
+        choice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed_of(seed)}
+        return evaluate(method.net, method.strategy, self.read(items), report=report, **choice)
 
-    def read(self, data: Any, missing: Missing | None = None) -> Sequence:
-        """The data as the nets see it, with all in it that is missing."""
-        return self._check(self.kind.read(data), missing)
+    def read(self, items: Iterable[Any]) -> list[np.ndarray]:
+        """Return complete data as the nets see it: an array [steps, components] for each item."""
+        sequences = []
+        for number, item in enumerate(self.kind.items(items)):
+            complete = self.kind.open(item).complete
+            if complete.missing.any():
+                raise CaesuraError(f"Item {number} of the data has missing values.")
+            sequences.append(complete.values)
+        return sequences
 
-    def save(self, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
-        """Write the model file that `load` reads; 'float16' and 'bfloat16' halve its size."""
-        write_model(path, Model(self.kind, self.nets, self.strategy, self.training), dtype)
+    def group(self, request: Request) -> Hashable:
+        """Return a value that is equal for requests which `fill_many` fills in one pass."""
+        one = self._open(request)
+        return _method_key(one), tuple(task.shape(one.method) for task in one.tasks)
 
-    def method(self, strategy: str | Strategy | None) -> Method:
-        """The strategy with its net, or one sentence that says why this model cannot serve it."""
+    def states(self, request: Request) -> int:
+        """Return the cost of a request: how many states of the nets it holds at once at most."""
+        one = self._open(request)
+        return max((one.method.states(s, one.draws) for s in one.stretches), default=0)
+
+    def method(self, strategy: str | Strategy | None = None) -> Method:
+        """Return the strategy with the net it works on; an error if the model cannot serve it."""
         if not isinstance(strategy, Strategy):
             name = self.strategy if strategy is None else strategy
             strategy = lookup(STRATEGIES, name, "strategy")()
-        name = type(strategy).__name__.lower()
-        net = self._nets(name, strategy)
-        strategy.check(net)
-        return Method(name, strategy, net)
-
-    def _nets(self, name: str, strategy: Strategy) -> Nets:
-        """What the strategy works with."""
-        needed: tuple[NetName, ...] = (
+        names: tuple[NetName, ...] = (
             ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
         )
-        for net in needed:
-            if net not in self.nets:
-                recipe = {"bidirectional": "nade", "forward": "rnn"}.get(net, "")
+        for name in names:
+            if name not in self.nets:
                 raise CaesuraError(
-                    f"The strategy '{name}' needs a {net} net, which this model lacks: "
-                    f"the recipe '{recipe}' trains one."
+                    f"The strategy '{strategy.name}' needs a {name} net, which this model lacks: "
+                    f"train one with the recipe '{RECIPES.get(name, '')}'."
                 )
-        nets = [self.nets[net] for net in needed]
-        return nets[0] if len(nets) == 1 else Pair(*nets)
+        nets = [self.nets[name] for name in names]
+        net = nets[0] if len(nets) == 1 else Pair(*nets)
+        strategy.check(net)
+        return Method(strategy, net)
 
-    def _marginals(
-        self, key: PRNGKeyArray, method: Method, sequence: Sequence, window: Window
-    ) -> Marginals:
-        values, _ = method.strategy.marginals(key, method.net, window)
-        return self._at_places(sequence, _row(values, 0))
+    def with_kind(self, **fields: Any) -> "Filler":
+        """Return the same filler with other fields of its kind, such as `gap_char`."""
+        return replace(self, kind=replace(self.kind, **fields))
 
-    def _at_places(self, sequence: Sequence, values: list[np.ndarray]) -> Marginals:
-        """What is known of every step of a window, at the missing places alone."""
-        places = np.argwhere(sequence.missing)
-        rows = (places[:, 0] - sequence.gaps[0].start, places[:, 1])
-        return Marginals(places, self.kind.symbols(), *(a[rows] for a in values))
+    def save(self, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+        """Write the model file that `caesura.load` reads.
 
-    def _tell(
-        self,
-        method: Method,
-        asked: Gapped,
-        sequence: Sequence,
-        drawn: Shaped[np.ndarray, "S W D"],
-        scores: list[np.ndarray],
-        marginals: Marginals,
-    ) -> Fill:
-        """All that was found out, as a user wants to know it."""
-        log_probs, errors = scores
-        log_probs = log_probs - self.kind.log_scale(sequence.missing)
-        values = fill_gaps(sequence, drawn)
-        completed = [self.kind.write(asked.data, sequence.missing, v) for v in values]
-        best = int(np.argmax(log_probs))
-        chosen = np.asarray(self._frame.index(values[best][sequence.missing]))
-        return Fill(
-            best=completed[best],
-            samples=completed,
-            log_probs=log_probs,
-            standard_errors=errors,
-            places=marginals.places,
-            confidence=np.exp(marginals.log_probs[np.arange(len(chosen)), chosen]),
-            strategy=method.name,
-            seed=asked.seed,
-            values=values[best],
-        )
+        Parameters
+        ----------
+        path
+            Where to write it. The file is whole or not there.
+        dtype
+            "float32", or "float16" or "bfloat16" for half the size.
+        """
+        write_model(path, self, dtype)
 
-    def _check(self, sequence: Sequence, missing: Missing | None) -> Sequence:
-        mask = sequence.missing
-        if missing is not None:
-            mask = mask | self._mask(missing, sequence)
-        return Sequence(self._frame.check(sequence.values, mask), mask)
-
-    def _mask(self, missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
-        """`missing` in any of its forms, as a mask over values that can be filled."""
-        return _mask(missing, sequence) & self._frame.fillable
+    def __repr__(self) -> str:
+        nets = ", ".join(_described(name, net) for name, net in self.nets.items())
+        return f"<Filler for {self.kind.name}: {nets}; by '{self.strategy}'>"
 
     @property
     def _frame(self) -> Frame:
         return next(iter(self.nets.values())).frame
 
+    def _checked(self, sequence: Sequence, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._frame.check(sequence.values, mask), mask
+
+    def _open(self, request: Request) -> Opened:
+        """Read the data of a request, once."""
+        seed_of(request.seed)
+        whole_number("samples", request.samples, 0, MOST_DRAWS)
+        self.method(request.strategy)
+        item = self.kind.open(request.data)
+        mask = item.sequence.missing
+        if request.missing is not None:
+            mask = mask | (mask_of(request.missing, item.sequence) & self._frame.fillable)
+        return self._cut(request, item, Sequence(*self._checked(item.sequence, mask)))
+
+    def _cut(self, request: Request, item: Item, sequence: Sequence) -> Opened:
+        draws = self.kind.draws if request.draws is None else request.draws
+        draws = max(whole_number("draws", draws, 1, MOST_DRAWS), request.samples)
+        stretches = cut(sequence, self._frame, self.kind.stretch, self.kind.around)
+        method = self.method(request.strategy)
+        return Opened(request, item, sequence, method, draws, stretches)
+
+    def _assemble(self, one: Opened, parts: list[Filled]) -> Fill:
+        return assemble(
+            one.item,
+            self.kind,
+            one.sequence,
+            parts,
+            samples=one.request.samples,
+            strategy=one.method.name,
+            seed=one.request.seed,
+        )
+
 
 def load(model: str | os.PathLike[str]) -> Filler:
-    """A model that comes with the library, by its name ('text' or 'music'), or one from a file."""
-    return Filler(**read_model(find_model(model))._asdict())
+    """Load a model.
+
+    Compiled programs are kept in the cache directory of the user, so that the next process starts
+    faster, unless JAX's own cache is configured or CAESURA_CACHE is set to another directory.
+
+    Parameters
+    ----------
+    model
+        The name of a model that comes with the library, "text" or "music", or the path of a model
+        file.
+
+    Returns
+    -------
+    Filler
+
+    Raises
+    ------
+    CaesuraError
+        If the file is damaged or not a model file; if there is no such file, the error is also a
+        `FileNotFoundError`.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> caesura.load("text").kind.name
+    'text'
+    """
+    keep_compiled()
+    filler = Filler(**vars(read_model(find_model(model))))
+    return replace(filler, strategy=default_strategy(model) or filler.strategy)
 
 
 def join(first: Filler, *others: Filler) -> Filler:
-    """The first filler with the nets of the others as well, and the records of their trainings."""
+    """Return the first filler with the nets of the others, too, and the records of all trainings."""
     fillers = (first, *others)
     nets = {name: net for one in fillers for name, net in one.nets.items()}
-    records = {name: told for one in fillers for name, told in one.training["nets"].items()}
+    records = {name: record for one in fillers for name, record in one.training["nets"].items()}
     return replace(first, nets=nets, training=first.training | {"nets": records})
 
 
-def _row(estimate: Estimate, row: int) -> list[np.ndarray]:
-    """Both parts of an estimate, of one window."""
-    return [np.asarray(part)[row] for part in estimate]
+def _described(name: str, net: Net) -> str:
+    if not (cells := net.forward.cells):
+        return name
+    return f"{name} ({len(cells)} x {cells[0].size} {type(cells[0]).__name__.lower()})"
 
 
-def fill_gaps(
-    sequence: Sequence, drawn: Shaped[np.ndarray, "S W D"]
-) -> Shaped[np.ndarray, "S T D"]:
-    """Whole sequences; what is observed is written last, so that nothing can move it."""
-    start, stop = sequence.gaps[0].start, sequence.gaps[-1].stop
-    completed = np.repeat(sequence.values[None], len(drawn), axis=0)
-    completed[:, start:stop] = drawn[:, : stop - start]
-    return np.where(sequence.missing, completed, sequence.values)
+def _method_key(one: Opened) -> Hashable:
+    """Equal for requests by the same strategy; one with options of its own is like no other."""
+    given = one.request.strategy
+    return id(given) if isinstance(given, Strategy) else one.method.name
 
 
-def _mask(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
-    """`missing` in any of its forms, as a mask over values."""
-    steps = np.zeros(len(sequence), bool)
-    wrong = CaesuraError("`missing` is a slice, a list of steps, or a mask of True and False.")
-    try:
-        given = np.arange(len(sequence))[missing] if isinstance(missing, slice) else missing
-        given = np.asarray(given)
-    except (TypeError, ValueError):
-        raise wrong from None
-    if isinstance(missing, slice) and not given.size:
-        raise CaesuraError(f"`missing` holds none of the {len(sequence)} steps.")
-    if given.dtype == bool:
-        if given.shape == sequence.values.shape:
-            return given
-        if given.shape != steps.shape:
-            raise CaesuraError(
-                f"`missing` has the shape {list(given.shape)}, but the sequence has "
-                f"{len(sequence)} steps."
-            )
-        steps = given
-    elif given.size:
-        if given.dtype.kind not in "iu" or given.ndim != 1:
-            raise wrong
-        if given.min() < 0 or given.max() >= len(sequence):
-            raise CaesuraError(f"`missing` names a step outside 0 to {len(sequence) - 1}.")
-        steps[given] = True
-    return np.repeat(steps[:, None], sequence.values.shape[1], axis=1)
+def _answer(run: Callable[..., Any], one: Opened) -> list[Any]:
+    """What `run` says of the stretches of one request."""
+    found = _run(run, {0: one}, None).get(0, [])
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _run(
+    run: Callable[[Method, list[Task]], list[Any]], opened: dict[int, Opened], report: Report | None
+) -> dict[int, Any]:
+    """Return, by request, a list of what `run` says of each of its stretches, or an exception.
+
+    Where a pass fails, each of its requests is tried alone: it may be the fault of one.
+    """
+    found: dict[int, Any] = {
+        number: [None] * len(one.stretches) for number, one in opened.items() if one.stretches
+    }
+    total, done = sum(len(one.stretches) for one in opened.values()), 0
+    by_method: dict[Any, list[tuple[int, Task]]] = {}
+    methods: dict[Any, Method] = {}
+    for number, one in opened.items():
+        key = _method_key(one)
+        methods[key] = one.method
+        by_method.setdefault(key, []).extend((number, task) for task in one.tasks)
+
+    def attempt(method: Method, entries: list[tuple[int, Task]]) -> None:
+        numbers = dict.fromkeys(number for number, _ in entries)
+        try:
+            answers = run(method, [task for _, task in entries])
+        except Exception as error:
+            for number in numbers:
+                if len(numbers) == 1:
+                    found[number] = error
+                else:
+                    attempt(method, [entry for entry in entries if entry[0] == number])
+            return
+        for (number, task), answer in zip(entries, answers, strict=True):
+            if isinstance(found[number], list):
+                found[number][task.number] = answer
+
+    for key, entries in by_method.items():
+        for some in batches(methods[key], [task for _, task in entries]):
+            attempt(methods[key], [entries[i] for i in some])
+            done += len(some)
+            if report is not None:
+                report(done, total)
+    return found

@@ -1,0 +1,5 @@
+"""`python -m caesura` is the command `caesura`."""
+
+from caesura.cli import main
+
+main()

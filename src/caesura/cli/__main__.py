@@ -1,5 +1,0 @@
-"""`python -m caesura.cli` is `caesura`."""
-
-from caesura.cli import main
-
-main()

@@ -1,0 +1,314 @@
+"""Stretches of many sequences, filled side by side: grouped by shape, padded and batched.
+
+What a stretch is filled with depends on its own key alone: neither on the others in its batch nor on
+how many devices share the work. So an answer is the same alone and in company, but for rounding.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+
+from caesura.errors import whole_number
+from caesura.filler.stretches import Stretch
+from caesura.hardware import (
+    DRAWN_LANES,
+    NUMBERS,
+    STATES,
+    bucket,
+    power_of_four,
+    window_width,
+)
+from caesura.nets.frames import Continuous
+from caesura.nets.pair import Nets
+from caesura.scoring.scores import quantiles
+from caesura.sequence import FrameSpec
+from caesura.strategies import Strategy, Window, around_each
+
+WINDOWS = 64  # side by side at most
+PART = 8  # fills that are drawn with one key: a fixed number, so that batches do not change them
+
+
+class Method(NamedTuple):
+    """A strategy with the net it works on, or the pair of them."""
+
+    strategy: Strategy
+    net: Nets
+
+    @property
+    def name(self) -> str:
+        """The name of the strategy."""
+        return self.strategy.name
+
+    def window(self, stretches: Sequence[Stretch]) -> Window:
+        """Return the part of each stretch that the strategy needs to see."""
+        seen = [stretch.seen for stretch in stretches]
+        stops = [self.strategy.stop(one.gaps[-1].stop, len(one)) for one in seen]
+        return around_each(self.net, seen, stops)
+
+    def width(self, stretch: Stretch) -> int:
+        """Return the width of the padded window of a stretch."""
+        gaps = stretch.seen.gaps
+        stop = self.strategy.stop(gaps[-1].stop, len(stretch.seen))
+        return window_width(stop - gaps[0].start)
+
+    def states(self, stretch: Stretch, draws: int) -> int:
+        """Return how many states of the net are held at once to fill a stretch."""
+        return self.strategy.states(self.net, self.width(stretch), stretch.longest_gap, draws)
+
+
+class Task(NamedTuple):
+    """A stretch to fill."""
+
+    stretch: Stretch
+    seed: int
+    number: int  # of the stretch in its sequence
+    draws: int
+    scored: int  # so many of the draws get a score; all of them where the best is one of them
+
+    def shape(self, method: Method) -> tuple[Any, ...]:
+        """Return what tasks must share to be filled in one pass."""
+        gap = self.stretch.longest_gap
+        return (
+            bucket(len(self.stretch.seen)),
+            method.width(self.stretch),
+            method.strategy.is_exact(gap),
+            self.draws,
+            self.scored,
+        )
+
+
+class Filled(NamedTuple):
+    """What became of a stretch, at its missing places, step by step."""
+
+    places: Int[np.ndarray, "places 2"]  # in the whole sequence
+    drawn: Shaped[np.ndarray, "draws places"]
+    log_probs: Float[np.ndarray, " scored"]
+    errors: Float[np.ndarray, " scored"]
+    best: Shaped[np.ndarray, " places"]
+    best_log_prob: float
+    best_error: float
+    confidence: Float[np.ndarray, " places"]  # the probability of each value of `best`
+
+
+def batches(method: Method, tasks: Sequence[Task]) -> Iterable[list[int]]:
+    """Yield the numbers of tasks that are filled in one pass."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for number, task in enumerate(tasks):
+        shape = task.shape(method) if method.strategy.batched else (number,)
+        alike.setdefault(shape, []).append(number)
+    for numbers in alike.values():
+        size = _most(method, tasks[numbers[0]])
+        for first in range(0, len(numbers), size):
+            yield numbers[first : first + size]
+
+
+def _most(method: Method, task: Task) -> int:
+    """Return how many tasks of this shape fit into one pass: 1, 4, 16 or 64."""
+    frame, width = method.net.frame, method.width(task.stretch)
+    answers = width * frame.components * max(frame.cardinality, task.draws)
+    states = max(1, method.states(task.stretch, max(task.scored, min(task.draws, PART))))
+    most = max(1, min(WINDOWS, NUMBERS // answers, STATES // states))
+    return power_of_four(most) if power_of_four(most) == most else power_of_four(most) // 4
+
+
+def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
+    """Fill some tasks of one shape side by side."""
+    window, keys = _prepare(method, tasks)
+    with ThreadPoolExecutor(1) as aside:  # the first call compiles, on more than one core
+        marginals = aside.submit(method.strategy.marginals, keys.marginals, method.net, window)
+        drawn = _draw(method, window, keys.draw, tasks[0].draws)
+        spec, numbers = method.net.frame.spec, isinstance(method.net.frame, Continuous)
+        if numbers:  # the best is the median, and scored before the samples that are asked for
+            middle = _medians(spec, np.asarray(window.missing), drawn)
+            drawn = np.concatenate([middle[:, None], drawn], axis=1)
+        scored = drawn[:, : tasks[0].scored + numbers]
+        score = method.strategy.log_prob(keys.score, method.net, window, jnp.asarray(scored))
+        chances = np.asarray(marginals.result().values.log_prob)
+    log_probs, errors = (np.asarray(part, np.float64) for part in score)
+    best = np.zeros(len(drawn), int) if numbers else np.argmax(log_probs, axis=1)
+    found = []
+    for row, task in enumerate(tasks):
+        steps, components = np.nonzero(task.stretch.seen.missing)
+        inside = (steps - task.stretch.seen.gaps[0].start, components)
+        at_places = drawn[row][:, *inside]
+        chosen = np.asarray(method.net.frame.index(at_places[best[row]]))
+        found.append(
+            Filled(
+                places=np.stack([steps + task.stretch.first, components], axis=1),
+                drawn=at_places[numbers:],
+                log_probs=log_probs[row, numbers:],
+                errors=errors[row, numbers:],
+                best=at_places[best[row]],
+                best_log_prob=float(log_probs[row, best[row]]),
+                best_error=float(errors[row, best[row]]),
+                confidence=np.exp(chances[row][*inside, chosen]),
+            )
+        )
+    return found
+
+
+def score_pass(method: Method, tasks: Sequence[Task]) -> list[tuple[float, float]]:
+    """Return the log-probability of what each task's sequence has in its gaps, with its error."""
+    window, keys = _prepare(method, tasks)
+    score = method.strategy.log_prob(keys.score, method.net, window, window.values[:, None])
+    log_probs, errors = (np.asarray(part, np.float64)[: len(tasks), 0] for part in score)
+    return list(zip(log_probs.tolist(), errors.tolist(), strict=True))
+
+
+class Chances(NamedTuple):
+    """The distribution at each missing place of a stretch."""
+
+    places: Int[np.ndarray, "places 2"]
+    log_probs: Float[np.ndarray, "places K"]
+    errors: Float[np.ndarray, "places K"]
+
+
+def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
+    """Return the distribution at each missing place of some tasks of one shape."""
+    window, keys = _prepare(method, tasks)
+    values = method.strategy.marginals(keys.marginals, method.net, window).values
+    found = []
+    for row, task in enumerate(tasks):
+        steps, components = np.nonzero(task.stretch.seen.missing)
+        inside = (steps - task.stretch.seen.gaps[0].start, components)
+        places = np.stack([steps + task.stretch.first, components], axis=1)
+        found.append(Chances(places, *(np.asarray(part)[row][inside] for part in values)))
+    return found
+
+
+class Keys(NamedTuple):
+    """What is random in a pass: a key for each window."""
+
+    draw: Key[Array, " B"]
+    score: Key[Array, " B"]
+    marginals: Key[Array, " B"]
+
+
+def _prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
+    """The windows of some tasks, of which the last is repeated up to a batch, and their keys."""
+    padded = list(tasks) + [tasks[-1]] * (power_of_four(len(tasks)) - len(tasks))
+    window = method.window([task.stretch for task in padded])
+    numbers = np.array([[task.number, task.seed] for task in padded], np.uint32)
+    return window, Keys(*_keys(jnp.asarray(numbers)))
+
+
+@jax.jit
+def _keys(numbers: Int[Array, "B 2"]) -> Key[Array, "3 B"]:
+    def of_task(pair: Int[Array, " 2"]) -> Key[Array, " 3"]:
+        return jax.random.split(jax.random.fold_in(jax.random.key(pair[1]), pair[0]), 3)
+
+    return jax.vmap(of_task, out_axes=1)(numbers)
+
+
+def seed_of(value: int) -> int:
+    """Return the seed, if it is one."""
+    return whole_number("seed", value, 0, 2**32 - 1)
+
+
+def _draw(
+    method: Method, window: Window, keys: Key[Array, " B"], draws: int
+) -> Shaped[np.ndarray, "B draws W D"]:
+    """Draw fills in parts of a fixed size, each with its own key; some parts at once."""
+    part = min(draws, PART)
+    parts = -(-draws // part)
+    windows = len(window.valid)
+    at_once = max(1, min(parts, DRAWN_LANES // (windows * part)))
+    found = []
+    for first in range(0, parts, at_once):
+        rows = window.repeat(at_once)
+        row_keys = _part_keys(keys, first + jnp.arange(at_once))
+        drawn = np.asarray(_on_devices(method.strategy, method.net, row_keys, rows, part))
+        found.append(drawn.reshape(windows, at_once * part, *drawn.shape[2:]))
+    return np.concatenate(found, axis=1)[:, :draws]
+
+
+@jax.jit
+def _part_keys(keys: Key[Array, " B"], parts: Int[Array, " P"]) -> Key[Array, " BP"]:
+    each = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
+    return each(keys, parts).reshape(-1)
+
+
+def _on_devices(
+    strategy: Strategy, net: Nets, keys: Key[Array, " rows"], rows: Window, samples: int
+) -> Shaped[Array, "rows samples W D"]:
+    """Draw on all devices that share the rows evenly."""
+    here = jax.local_devices()
+    count = max(n for n in range(1, len(here) + 1) if len(keys) % n == 0)
+    if count == 1:
+        return strategy.draw(keys, net, rows, samples)
+    return _shared_draw(strategy, net, keys, rows, samples, tuple(here[:count]))
+
+
+@eqx.filter_jit
+def _shared_draw(
+    strategy: Strategy,
+    net: Nets,
+    keys: Key[Array, " rows"],
+    rows: Window,
+    samples: int,
+    devices: tuple[jax.Device, ...],
+) -> Shaped[Array, "rows samples W D"]:
+    arrays, rest = eqx.partition(net, eqx.is_array)
+
+    def draw(keys: Key[Array, " some"], rows: Window, arrays: PyTree) -> Array:
+        return strategy.draw(keys, eqx.combine(arrays, rest), rows, samples)
+
+    run = jax.shard_map(
+        draw,
+        mesh=jax.make_mesh((len(devices),), ("rows",), devices=devices),
+        in_specs=(PartitionSpec("rows"), PartitionSpec("rows"), PartitionSpec()),
+        out_specs=PartitionSpec("rows"),
+        check_vma=False,
+    )
+    return run(keys, rows, arrays)
+
+
+def _medians(
+    spec: FrameSpec, missing: Bool[np.ndarray, "B W D"], drawn: Shaped[np.ndarray, "B S W D"]
+) -> Shaped[np.ndarray, "B W D"]:
+    middle = np.median(drawn, axis=1).astype(drawn.dtype)
+    return np.where(missing, likeliest_levels(spec, middle, drawn.mean(axis=1)), drawn[:, 0])
+
+
+def likeliest_levels(
+    spec: FrameSpec, values: Shaped[np.ndarray, "*n D"], means: Shaped[np.ndarray, "*n D"]
+) -> Shaped[np.ndarray, "*n D"]:
+    """Return the values with the level that was drawn most often for each category.
+
+    `means` are those of the draws: the mean of a switch is how often it was on.
+    """
+    likeliest = values.copy()
+    first = spec.size - spec.informing - sum(levels - 1 for levels in spec.categories)
+    for levels in spec.categories:
+        inside = slice(first, first + levels - 1)
+        switches = means[..., inside]
+        shares = np.concatenate([1 - switches.sum(axis=-1, keepdims=True), switches], axis=-1)
+        likeliest[..., inside] = shares.argmax(axis=-1)[..., None] == np.arange(1, levels)
+        first += levels - 1
+    return likeliest
+
+
+def quantile_of(
+    spec: FrameSpec,
+    places: Int[np.ndarray, "places 2"],
+    values: Shaped[np.ndarray, "T D"],
+    drawn: Shaped[np.ndarray, "draws places"],
+    level: float,
+) -> Shaped[np.ndarray, "T D"]:
+    """Return `values` with a quantile of the draws at the missing places.
+
+    A category has no quantiles: it gets the level that was drawn most often.
+    """
+    filled, means = values.copy(), np.zeros(values.shape)
+    filled[tuple(places.T)] = quantiles(drawn, [level])[0]
+    means[tuple(places.T)] = drawn.mean(axis=0)
+    chosen = likeliest_levels(spec, filled, means)
+    filled[tuple(places.T)] = chosen[tuple(places.T)]
+    return filled

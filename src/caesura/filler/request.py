@@ -1,0 +1,79 @@
+"""One request for a fill, and what it calls missing."""
+
+from collections import abc
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from caesura.errors import CaesuraError
+from caesura.sequence import Sequence
+from caesura.strategies import Strategy
+
+Missing = slice | abc.Sequence[int] | np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What `Filler.fill` is asked, as one of many for `Filler.fill_many`.
+
+    Parameters
+    ----------
+    data
+        The sequence in the user's own form, the path of a file, or an item that the kind has
+        opened.
+    missing
+        What is missing beside what the data itself marks: a slice, a list of steps, or a mask over
+        steps or values.
+    samples
+        How many random fills to return.
+    draws
+        How many random fills the answer is made of; by default as many as suit the kind.
+    strategy
+        The name of a strategy or a strategy with its options; by default the model's own.
+    seed
+        The source of all that is random.
+
+    Examples
+    --------
+    >>> from caesura import Request
+    >>> Request("The qu___ brown fox", seed=1).seed
+    1
+    """
+
+    data: Any
+    missing: Missing | None = None
+    samples: int = 0
+    draws: int | None = None
+    strategy: str | Strategy | None = None
+    seed: int = 0
+
+
+def mask_of(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
+    """Return `missing`, in any of its forms, as a mask over values."""
+    steps = np.zeros(len(sequence), bool)
+    wrong = CaesuraError("`missing` must be a slice, a list of steps, or a mask of True and False.")
+    try:
+        given = np.arange(len(sequence))[missing] if isinstance(missing, slice) else missing
+        given = np.asarray(given)
+    except (TypeError, ValueError):
+        raise wrong from None
+    if isinstance(missing, slice) and not given.size:
+        raise CaesuraError(f"`missing` holds none of the {len(sequence)} steps.")
+    if given.dtype == bool:
+        if given.shape == sequence.values.shape:
+            return given
+        if given.shape != steps.shape:
+            raise CaesuraError(
+                f"`missing` has the shape {list(given.shape)}, but the sequence has "
+                f"{len(sequence)} steps."
+            )
+        steps = given
+    elif given.size:
+        if given.dtype.kind not in "iu" or given.ndim != 1:
+            raise wrong
+        if given.min() < 0 or given.max() >= len(sequence):
+            raise CaesuraError(f"`missing` names a step outside 0 to {len(sequence) - 1}.")
+        steps[given] = True
+    return np.repeat(steps[:, None], sequence.values.shape[1], axis=1)
