@@ -1,7 +1,7 @@
 """Filling very many sequences: rows in, Parquet out, by one process or by the workers of Ray."""
 
-from caesura.scale.filling import Filling, Summary
 from caesura.scale.local import fill_locally
 from caesura.scale.on_ray import fill_dataset
+from caesura.scale.run import Run, Summary
 
-__all__ = ["Filling", "Summary", "fill_dataset", "fill_locally"]
+__all__ = ["Run", "Summary", "fill_dataset", "fill_locally"]

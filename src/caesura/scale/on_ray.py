@@ -1,14 +1,15 @@
 """Rows filled by the workers of a Ray cluster, which may be this machine alone."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import CaesuraError, whole_number
-from caesura.kinds import Composition
-from caesura.scale.filling import BATCH, TOGETHER, Filling, Report, Summary
+from caesura.kinds.base import Arranging
 from caesura.scale.results import open_results
 from caesura.scale.rows import check_columns
+from caesura.scale.run import BATCH, Report, Run, Summary
 from caesura.scale.worker import Worker
 
 if TYPE_CHECKING:
@@ -23,52 +24,76 @@ def fill_dataset(
     model: str | os.PathLike[str],
     *,
     output: str | os.PathLike[str],
-    samples: int = 1,
+    draws: int | None = None,
     strategy: str | None = None,
     seed: int = 0,
-    kind_fields: dict[str, Any] | None = None,
-    composition: Composition | None = None,
-    together: int = TOGETHER,
+    kind_fields: Mapping[str, Any] | None = None,
+    arrangement: Arranging | None = None,
     batch: int = BATCH,
     workers: int | None = None,
     report: Report = lambda summary: None,
 ) -> Summary:
     """Fill every row of a Ray dataset, and write the answers as Parquet files under `output`.
 
-    A row has an `id`, unlike any other's, and in `data` a text, the bytes of a MIDI file or a table
-    in CSV; or in `path` the place of such a file. A column `missing` may hold lists of steps.
-    `model` and `output` are places that all workers can reach; each loads the model once. Rows that
-    an earlier run has filled are skipped.
+    Rows that an earlier run has filled are skipped.
+
+    Parameters
+    ----------
+    ds
+        Rows with an `id`, unlike any other's, and in `data` a text, the bytes of a MIDI file or a
+        table in CSV; or in `path` the path of such a file. A column `missing` may hold lists of
+        steps.
+    model, output
+        Paths that all workers can reach. Each worker loads the model once.
+    draws, strategy, seed, kind_fields, arrangement
+        What is asked for every row, as in `caesura.scale.Run`.
+    batch
+        Rows that are filled and written at a time.
+    workers
+        The number of processes; by default one for each core of the cluster.
+    report
+        Called with a `Summary` after each batch.
+
+    Returns
+    -------
+    Summary
+        How many rows were filled, failed, or skipped.
+
+    Examples
+    --------
+    A dataset of one row, filled by the model that comes with the library::
+
+        ds = ray.data.from_items([{"id": "a", "data": "The qu___ brown fox"}])
+        caesura.scale.fill_dataset(ds, "text", output="out")
     """
-    fields = kind_fields or {}
-    filling = Filling(model, samples, strategy, seed, fields, composition, together)
-    return fill_on_ray(ds, filling, Path(output), batch=batch, workers=workers, report=report)
+    run = Run(model, draws, strategy, seed, kind_fields or {}, arrangement)
+    return fill_on_ray(ds, run, Path(output), batch=batch, workers=workers, report=report)
 
 
 def fill_on_ray(
     ds: "Dataset",
-    filling: Filling,
+    run: Run,
     output: Path,
     *,
     batch: int = BATCH,
     workers: int | None = None,
     report: Report = lambda summary: None,
 ) -> Summary:
-    """The same, of what is told in one piece."""
+    """Do what `fill_dataset` does, for a run that is given as one record."""
     import ray
     from ray.data import ActorPoolStrategy
     from ray.exceptions import RayError
 
-    filling.load()  # a mistake is known before any worker starts
+    run.load()  # a mistake is known before any worker starts
     whole_number("batch", batch, 1)
     check_columns(ds.schema().names)
     cores = int(ray.cluster_resources().get("CPU", 1))
-    folder = output.absolute()
+    directory = output.absolute()
     summary = Summary()
-    with open_results(folder, filling.record()) as done:
-        told = ds.repartition(target_num_rows_per_block=batch).map_batches(
+    with open_results(directory, run.record()) as done:
+        counts_of_batches = ds.repartition(target_num_rows_per_block=batch).map_batches(
             Worker,
-            fn_constructor_args=(filling, folder, done),
+            fn_constructor_args=(run, directory, done),
             batch_size=None,  # a block is a batch
             batch_format="pyarrow",
             compute=ActorPoolStrategy(min_size=1, max_size=workers or max(1, cores)),
@@ -76,12 +101,12 @@ def fill_on_ray(
             ray_remote_args_fn=lambda: ACTOR,
         )
         try:
-            for counts in told.iter_rows():
+            for counts in counts_of_batches.iter_rows():
                 summary = summary.plus(**counts)
                 report(summary)
         except RayError as error:
             raise CaesuraError(
                 f"Ray gave up on a batch of rows: {error} "
-                "What is filled stays, and the same call goes on from there."
+                "The rows that are filled stay, and the same call continues from there."
             ) from error
     return summary

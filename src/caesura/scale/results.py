@@ -1,11 +1,11 @@
-"""The folder of answers: Parquet files that are whole or not there, and what they were made by."""
+"""The directory of answers: Parquet files that are whole or not there, and how they were made."""
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,17 +14,26 @@ import pyarrow.parquet
 
 from caesura.errors import CaesuraError
 from caesura.files import lock, make_folder, replacing, write_text
-from caesura.scale.answers import Answer
 
-FILLS = "fills"  # the folder of the Parquet files, which together are one table
-RECORD = "filling.json"
+class Answer(NamedTuple):
+    """What becomes of a row: a fill and how sure it is, or the reason why there is none."""
+
+    fill: str | bytes | None = None
+    log_prob: float | None = None
+    standard_error: float | None = None
+    confidence: list[float] | None = None
+    reason: str | None = None
+
+
+FILLS = "fills"  # the directory of the Parquet files, which together are one table
+RECORD = "run.json"
 
 
 @contextmanager
 def open_results(folder: Path, record: dict[str, Any]) -> Iterator[pa.Array]:
-    """The ids of what is filled already, in a folder that is ours for a while.
+    """Lock the directory, and yield the ids of the rows that are filled already.
 
-    What could not be filled in an earlier run is tried again: its reasons are forgotten.
+    Rows that failed in an earlier run are tried again: their reasons are removed.
     """
     make_folder(folder / FILLS)
     with lock(folder):
@@ -37,9 +46,10 @@ def open_results(folder: Path, record: dict[str, Any]) -> Iterator[pa.Array]:
 def write_answers(
     folder: Path, ids: Sequence[str], seeds: Sequence[int], answers: Sequence[Answer], fill: Any
 ) -> tuple[int, int]:
-    """One file for what is filled and one for what is not, by names that follow from the rows.
+    """Write one file for the rows that were filled and one for those that failed.
 
-    So a batch that is done twice leaves no row twice. How many rows are in each is the answer.
+    Their names follow from the ids, so a batch that is done twice leaves no row twice. Return how
+    many rows are in each.
     """
     name = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
     columns = {"id": list(ids), "seed": list(seeds)}
@@ -74,8 +84,8 @@ def _check_record(file: Path, record: dict[str, Any]) -> None:
         write_text(file, told)
     elif file.read_text(encoding="utf-8") != told:
         raise CaesuraError(
-            f"The folder '{file.parent}' holds fills by another model or with other options, "
-            f"which its file '{file.name}' names: choose another folder."
+            f"The directory '{file.parent}' holds fills by another model or with other options, "
+            f"which are in its file '{file.name}': choose another directory."
         )
 
 

@@ -1,33 +1,24 @@
-"""Rows: an id, and a text, a MIDI file or a table in CSV, or the path of such a file."""
+"""Rows: an id, and the content of a file to fill, or the path of one."""
 
 import os
-from collections.abc import Iterator
-from io import StringIO
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
 
 from caesura.errors import CaesuraError, lookup
-from caesura.kinds import KINDS, Composition, Kind, Music, Series, Song
-from caesura.kinds.series.table import parse_csv
-from caesura.kinds.text.files import find_files
+from caesura.kinds import KINDS
+from caesura.kinds.base import Item, Kind
 
 ID, PATH, DATA, MISSING = "id", "path", "data", "missing"
 
 
-class Asked(NamedTuple):
-    """What `Filler.fill` takes."""
-
-    data: Any
-    missing: Any
-
-
 def files_as_rows(kind: str, folder: Path) -> pa.Table:
-    """The files of a folder that are of this kind, by their paths inside it."""
-    files = list(find_files(folder)) if kind == "text" else KINDS[kind].find([folder])
+    """Return a row for each file of this kind in a directory; its id is its path there."""
+    files = KINDS[kind].find([folder])
     names = [os.fsencode(file.relative_to(folder).as_posix()) for file in files]
     return pa.table(
         {
@@ -38,7 +29,7 @@ def files_as_rows(kind: str, folder: Path) -> pa.Table:
 
 
 def parquet_columns(source: Path, id_column: str, data_column: str) -> dict[str, str]:
-    """The columns of Parquet files that make up rows, each with the name that it has here."""
+    """Return the columns of Parquet files that make up rows, each with its name here."""
     try:
         known = pyarrow.dataset.dataset(source, format="parquet").schema.names
     except (OSError, pa.ArrowException) as error:
@@ -50,60 +41,34 @@ def parquet_columns(source: Path, id_column: str, data_column: str) -> dict[str,
 
 
 def parquet_as_rows(source: Path, columns: dict[str, str], batch: int) -> Iterator[pa.Table]:
-    """So many rows of Parquet files at a time."""
+    """Yield the rows of Parquet files, `batch` at a time."""
     data = pyarrow.dataset.dataset(source, format="parquet")
     for rows in data.to_batches(columns=list(columns), batch_size=batch):
         yield pa.Table.from_batches([rows]).rename_columns(list(columns.values()))
 
 
 def check_columns(names: list[str]) -> None:
-    """One sentence if rows with these columns cannot be filled."""
+    """Raise an error if rows with these columns cannot be filled."""
     if ID not in names or not {PATH, DATA} & set(names):
         raise CaesuraError(
-            f"Rows to be filled have the columns '{ID}' and '{DATA}', or '{ID}' and '{PATH}', "
-            f"not {', '.join(names) or 'none'}: rename them."
+            f"Rows need the columns '{ID}' and '{DATA}', or '{ID}' and '{PATH}', but have "
+            f"{', '.join(names) or 'none'}: rename them."
         )
 
 
 def not_done(rows: pa.Table, done: pa.Array) -> pa.Table:
-    """The rows whose ids, as words, are not among those."""
+    """Return the rows whose ids, as strings, are not among those that are done."""
     if rows[ID].null_count:
         raise CaesuraError("A row has no id.")
     rows = rows.set_column(rows.column_names.index(ID), ID, rows[ID].cast(pa.string()))
     return rows.filter(pc.invert(pc.is_in(rows[ID], value_set=done)))
 
 
-def read_row(kind: Kind, row: dict[str, Any], composition: Composition | None) -> Asked:
-    """What is asked by one row."""
-    data, missing = _data(kind, row), row.get(MISSING)
-    if missing is None:
-        if not isinstance(kind, Music):
-            return Asked(data, None)
-        arrangement = (composition or Composition()).arrange(kind, data)
-        return Asked(arrangement.music, arrangement.missing)
-    if isinstance(kind, Series):
-        raise CaesuraError("In a table empty cells are missing, not the steps of a list.")
-    if composition is not None:
-        raise CaesuraError("What is missing is said of all songs and of this one: one must do.")
-    return Asked(data, missing)
-
-
-def _data(kind: Kind, row: dict[str, Any]) -> Any:
+def open_row(kind: Kind, row: Mapping[str, Any]) -> Item:
+    """Return the data of one row, read once: from its file, or from what it holds."""
     if row.get(PATH) is not None:
-        return Path(os.fsdecode(row[PATH]))
-    data = row.get(DATA)
-    if isinstance(kind, Music):
-        if not isinstance(data, bytes):
-            raise CaesuraError("The row holds no bytes of a MIDI file.")
-        return Song.from_bytes(data)
-    if not isinstance(data, str):
-        raise CaesuraError("The row holds no text.")
-    return parse_csv(data) if isinstance(kind, Series) else data
-
-
-def csv_of(row: dict[str, Any]) -> Path | StringIO | None:
-    """The CSV that the row's table was read from, if it was."""
-    if row.get(PATH) is None:
-        return StringIO(row[DATA])
-    path = Path(os.fsdecode(row[PATH]))
-    return path if path.suffix.lower() == ".csv" else None
+        return kind.open(Path(os.fsdecode(row[PATH])))
+    content, wanted = row.get(DATA), bytes if kind.binary else str
+    if not isinstance(content, wanted):
+        raise CaesuraError(f"The row holds no {'bytes' if kind.binary else 'text'} to fill.")
+    return kind.open_content(content)

@@ -1,30 +1,78 @@
 """Who fills batches of rows: the model is loaded once, and every batch leaves a file."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from caesura.kinds import Music
-from caesura.scale.answers import answer_rows
-from caesura.scale.filling import Filling, Summary
-from caesura.scale.results import write_answers
-from caesura.scale.rows import ID, not_done
+from caesura.errors import CaesuraError, one_line
+from caesura.files import make_folder, write_bytes
+from caesura.filler import Fill, Filler
+from caesura.scale.results import Answer, write_answers
+from caesura.scale.rows import ID, PATH, not_done
+from caesura.scale.run import Run, Summary
+
+FILES = "files"  # the directory of filled files, if files were given
 
 
 class Worker:
     """One process of those that share the work."""
 
-    def __init__(self, filling: Filling, folder: Path, done: pa.Array) -> None:
-        self.filling, self.folder, self.done = filling, folder, done
-        self.filler = filling.load()
-        self.fill_type = pa.binary() if isinstance(self.filler.kind, Music) else pa.string()
+    def __init__(
+        self, run: Run, directory: Path, done: pa.Array, filler: Filler | None = None
+    ) -> None:
+        self.run, self.directory, self.done = run, directory, done
+        self.filler = filler or run.load()
+        self.fill_type = pa.binary() if self.filler.kind.binary else pa.string()
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """The answers are written; how many there are of each sort goes back."""
+        """Write the answers; return how many rows were filled, failed or skipped."""
         rows = not_done(batch, self.done).to_pylist()
         ids = [row[ID] for row in rows]
-        answers = answer_rows(self.filler, self.filling, rows)
-        seeds = [self.filling.seed_of(name) for name in ids]
-        filled, failed = write_answers(self.folder, ids, seeds, answers, self.fill_type)
-        told = Summary(filled, failed, skipped=len(batch) - len(rows))
-        return pa.Table.from_pylist([told._asdict()])
+        answers = self._answers(rows)
+        seeds = [self.run.seed_of(name) for name in ids]
+        filled, failed = write_answers(self.directory, ids, seeds, answers, self.fill_type)
+        counts = Summary(filled, failed, skipped=len(batch) - len(rows))
+        return pa.Table.from_pylist([counts._asdict()])
+
+    def _answers(self, rows: list[dict[str, Any]]) -> list[Answer]:
+        """One for each row; a row that cannot be read or filled gets the reason."""
+        requests: dict[int, Any] = {}
+        answers = [Answer()] * len(rows)
+        for place, row in enumerate(rows):
+            try:
+                requests[place] = self.run.request(self.filler, row)
+            except Exception as error:
+                answers[place] = _reason(error)
+        fills = self.filler.fill_many(requests.values(), return_exceptions=True)
+        for place, fill in zip(requests, fills, strict=True):
+            try:
+                if isinstance(fill, Exception):
+                    raise fill
+                answers[place] = self._answer(rows[place], fill)
+            except Exception as error:
+                answers[place] = _reason(error)
+        return answers
+
+    def _answer(self, row: dict[str, Any], fill: Fill) -> Answer:
+        content = fill.item.content(fill.best)
+        if row.get(PATH) is not None:  # files in, files out
+            name, suffix = row[ID], fill.item.suffix
+            place = self.directory / FILES
+            file = place / (name if name.endswith(suffix) else name + suffix)
+            if not file.resolve().is_relative_to(place.resolve()):
+                raise CaesuraError(f"The id '{name}' is no path inside the output directory.")
+            make_folder(file.parent)
+            write_bytes(file, content.encode() if isinstance(content, str) else content)
+        return Answer(
+            fill=content,
+            log_prob=float(fill.log_prob),
+            standard_error=fill.log_prob.standard_error,
+            confidence=fill.confidence.tolist(),
+        )
+
+
+def _reason(error: Exception) -> Answer:
+    """The sentence of a user's mistake; anything else with its name."""
+    known = isinstance(error, CaesuraError)
+    return Answer(reason=one_line(str(error) if known else f"{type(error).__name__}: {error}"))
