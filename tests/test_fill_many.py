@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler import Fill, Request, filler as filler_module
-from caesura.strategies import STRATEGIES, NADE
+from caesura.filler import Fill, Request
+from caesura.filler import filler as filler_module
+from caesura.strategies import NADE, STRATEGIES
 from small_fillers import music_filler, text_filler
 
 TEXTS = ["the q___k fox", "a la__ dog", "no gap here", "___", "b__ of a much longer text here " * 3]
