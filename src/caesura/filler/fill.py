@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, Shaped
 from caesura.errors import CaesuraError
 from caesura.kinds import Song
 from caesura.kinds.series.table import is_frame
-from caesura.plots.plot import plot_roll, plot_text
+from caesura.plots import plot_roll, plot_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +65,7 @@ class Fill:
         """A matplotlib figure of `best`: what is new in it, and how sure the model is of that."""
         if self.values.dtype.kind == "f":
             raise CaesuraError(
-                "A series is drawn with its quantiles, by `caesura.plot_series.plot_filled`."
+                "A series is drawn with its quantiles, by `caesura.plots.plot_filled`."
             )
         if isinstance(self.best, str):
             return plot_text(self.best, self.places[:, 0], self.confidence)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from caesura.errors import CaesuraError
 from caesura.files import make_folder, write_text
-from caesura.plots.plot import save_picture
+from caesura.plots import save_picture
 from caesura.reproduce import paper
 from caesura.reproduce.markdown import NONE, table
 from caesura.reproduce.pictures import draw_pictures

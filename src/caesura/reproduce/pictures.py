@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caesura.plots.plot import Curve, draw_curves, draw_positions, make_panels
+from caesura.plots import Curve, draw_curves, draw_positions, make_panels
 from caesura.reproduce import paper
 from caesura.reproduce.results import Result
 
