@@ -107,7 +107,7 @@ def _no_report(done: int, gaps: int) -> None:
 
 
 class GapChoice(TypedDict, total=False):
-    """Which gaps are made, and who is told of the progress; the defaults are those of the paper."""
+    """Which gaps are made, and what reports the progress; the defaults are those of the paper."""
 
     gap: int  # steps of a gap
     margin: int  # the distance of gaps from both ends of a sequence
