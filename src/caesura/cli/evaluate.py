@@ -1,7 +1,7 @@
 """`caesura evaluate`: how well strategies know gaps that are made in complete data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,15 +17,7 @@ from caesura.pretrained import find_model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from caesura.scoring.gaps import GapScores, PositionScores
-
-
-class Result(NamedTuple):
-    """What was measured of a strategy."""
-
-    whole: "GapScores"
-    positions: "PositionScores"
-    effective_samples: float | None  # where a fill is one of weighted ones
+    from caesura.scoring.gaps import Evaluation
 
 
 def evaluate(
@@ -76,12 +68,12 @@ def evaluate(
     a last table shows how often what is stated comes true: whether the model can be believed.
     """
     from caesura.filler.filler import make_key
-    from caesura.scoring.gaps import GapChoice, effective_samples, score_gaps, score_positions
+    from caesura.scoring import gaps
 
     make_key(seed)
     weights = find_model(model)
     if picture is not None:
-        from caesura.plots.plot import check_picture, save_picture
+        from caesura.plots import check_picture, save_picture
 
         check_picture(picture)
         check_output(picture, (weights, *data))
@@ -96,85 +88,89 @@ def evaluate(
         if sequence.missing.any():
             raise CaesuraError(f"Item {number} of the data has missing values.")
         sequences.append(sequence.values)
-    choice: GapChoice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
-    results = {}
+    results = []
     for method in methods:
-        given = (method.net, method.strategy, sequences)
         with GapCounter(method.name) as counter:
-            whole = score_gaps(*given, **choice, report=counter.count)
-        with GapCounter(f"{method.name} by position") as counter:
-            positions = score_positions(*given, **choice, report=counter.count)
-        results[method.name] = Result(whole, positions, effective_samples(*given, **choice))
+            results.append(
+                gaps.evaluate(
+                    method.net,
+                    method.strategy,
+                    sequences,
+                    gap=gap,
+                    margin=margin,
+                    limit=limit,
+                    seed=seed,
+                    report=counter.count,
+                )
+            )
     if picture is not None:
         save_picture(_draw(results), picture)
         note(f"The picture is in '{picture}'.")
     if json:
         asked = {"model": model, "data": data, "gap": gap, "margin": margin, "seed": seed}
-        answer_json(asked | {"results": [_told(*result) for result in results.items()]})
+        answer_json(asked | {"results": [result.to_dict() for result in results]})
     else:
         _show(results)
 
 
-def _draw(results: dict[str, Result]) -> "Figure":
-    from caesura.plots.calibration import plot_calibration
-    from caesura.plots.plot import plot_positions
+def _draw(results: "list[Evaluation]") -> "Figure":
+    from caesura.plots import plot_calibration, plot_positions
     from caesura.scoring.calibration import NumberTally
 
-    nll = {name: result.positions.nll for name, result in results.items()}
-    tallies = {name: result.positions.tally for name, result in results.items()}
+    nll = {result.strategy: result.positions.nll for result in results}
+    tallies = {result.strategy: result.positions.tally for result in results}
     numbers = {name: tally for name, tally in tallies.items() if isinstance(tally, NumberTally)}
-    return plot_calibration(nll, numbers) if numbers else plot_positions(nll)
+    if not numbers:
+        return plot_positions(nll)
+    return plot_calibration(
+        nll,
+        crps={name: tally.crps for name, tally in numbers.items()},
+        coverage={name: tally.coverage for name, tally in numbers.items()},
+        pit={name: tally.pit for name, tally in numbers.items()},
+    )
 
 
-def _told(name: str, result: Result) -> dict[str, Any]:
-    told: dict[str, Any] = {"strategy": name} | result.whole._asdict()
-    if result.effective_samples is not None:
-        told["effective_samples"] = result.effective_samples
-    by_position = {
-        "nll_by_position": result.positions.nll.tolist(),
-        "calibration": result.positions.tally.told(),
-    }
-    return told | by_position
-
-
-def _show(results: dict[str, Result]) -> None:
+def _show(results: "list[Evaluation]") -> None:
     answer_table(
         ["strategy", "NLL", "± SE", "gaps", "left out"],
         [
             [
-                name,
-                f"{result.whole.nll:.3f}",
-                f"{result.whole.standard_error:.3f}",
-                str(result.whole.gaps),
-                str(result.whole.left_out),
+                result.strategy,
+                f"{result.gaps.nll:.3f}",
+                f"{result.gaps.standard_error:.3f}",
+                str(result.gaps.gaps),
+                str(result.gaps.left_out),
             ]
-            for name, result in results.items()
+            for result in results
         ],
     )
-    for name, result in results.items():
+    for result in results:
         if (worth := result.effective_samples) is not None:
-            print(f"\nThe particles of a fill by '{name}' are worth {worth:.1f} independent ones.")
+            print(
+                f"\nThe particles of a fill by '{result.strategy}' are worth {worth:.1f} "
+                "independent ones."
+            )
     print()
-    curves = [result.positions.nll for result in results.values()]
+    curves = [result.positions.nll for result in results]
     answer_table(
-        ["position", *results],
+        ["position", *(result.strategy for result in results)],
         [
             [str(position), *(f"{nll:.3f}" for nll in step)]
             for position, step in enumerate(zip(*curves, strict=True), 1)
         ],
     )
     print()
-    columns = next(iter(results.values())).positions.tally.columns
+    columns = results[0].positions.tally.columns
     answer_table(
         ["strategy", "position", *columns.values()],
         [
-            [name, str(position), *(f"{rate:.3f}" for rate in rates)]
-            for name, result in results.items()
+            [result.strategy, str(position), *(f"{rate:.3f}" for rate in rates)]
+            for result in results
             for position, rates in enumerate(zip(*_rates(result), strict=True), 1)
         ],
     )
 
 
-def _rates(result: Result) -> list[list[float]]:
-    """How often what is stated comes true, column by column."""
-    return list(result.positions.tally.told()["by_position"].values())
+def _rates(result: "Evaluation") -> list[list[float]]:
+    """The rates of the calibration, column by column."""
+    return list(result.positions.tally.to_dict()["by_position"].values())

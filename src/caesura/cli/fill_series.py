@@ -197,7 +197,7 @@ def series(
             f"'{min(overrides)}' is said in training, but the model '{model}' is trained already."
         )
     if pictures is not None:
-        from caesura.plots.plot import check_picture
+        from caesura.plots import check_picture
 
         check_picture("a.png")
         make_folder(pictures)
@@ -286,8 +286,7 @@ def _draw(kind: Any, given: Any, folder: Path, median: Any, low: Any, high: Any)
     import numpy as np
 
     from caesura.kinds.series.times import times_of
-    from caesura.plots.plot import save_picture
-    from caesura.plots.series import Filled, plot_filled
+    from caesura.plots import Filled, plot_filled, save_picture
 
     index = times_of(median, kind.time)
     x = np.arange(len(median)) if index is None else index.tz_localize(None).to_numpy()
@@ -299,7 +298,7 @@ def _draw(kind: Any, given: Any, folder: Path, median: Any, low: Any, high: Any)
             continue
         curves = [t[name].to_numpy(dtype=float, na_value=np.nan) for t in (median, low, high)]
         file = folder / f"{_file_name(name)}.png"
-        save_picture(plot_filled(Filled(name, x, missing, *curves), "90 % interval"), file)
+        save_picture(plot_filled([Filled(name, x, missing, *curves)], "90 % interval"), file)
         files.append(file)
     return files
 

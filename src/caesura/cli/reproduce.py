@@ -80,7 +80,7 @@ def reproduce(
         lookup(dict.fromkeys((*ITEMS, MODELS, "pages", "all")), name, "item")
     with_pages = not {"all", "pages"}.isdisjoint(chosen)
     if with_pages:
-        from caesura.plots.plot import check_picture
+        from caesura.plots import check_picture
 
         check_picture("page.png")
     from caesura.hardware import use_all_cores
