@@ -21,6 +21,6 @@ def learn(items, **fields) -> Series:
 
 
 def filled(kind: Series, data, standardised: float):
-    sequence = kind.read(data)
+    sequence = kind.open(data).sequence
     values = np.where(sequence.missing, np.float32(standardised), sequence.values)
-    return kind.write(data, sequence.missing, values)
+    return kind.open(data).write(values, sequence.missing)

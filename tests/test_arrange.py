@@ -81,7 +81,7 @@ def test_one_voice_is_missing_within_its_range(voice):
 
 def test_forced_keys_sound_and_forbidden_ones_do_not():
     music, missing = arrange(KIND, SATB, [1, 2], force=["C3"], forbid=["60-67", "C5"])
-    before, after = (KIND.read(m).values for m in (SATB, music))
+    before, after = (KIND.open(m).sequence.values for m in (SATB, music))
     assert after[1:3, 48 - 21].all()
     assert not after[1:3, 60 - 21 : 68 - 21].any()
     spoken_for = np.zeros((4, 88), bool)
@@ -104,10 +104,10 @@ def test_the_gaps_of_a_roll_count_beside_the_steps():
 @pytest.mark.parametrize("gap", [range(1, 3), range(4)], ids=["a part", "the whole"])
 def test_a_new_note_goes_to_the_voice_that_is_free(gap):
     _, missing = arrange(KIND, SATB, gap, voice="Alto")
-    values = KIND.read(SATB).values.copy()
+    values = KIND.open(SATB).sequence.values.copy()
     values[missing] = 0
     values[list(gap), 68 - 21] = 1  # nearer to none than to the alto, but as near to the tenor
-    written = KIND.write(SATB, missing, values)
+    written = KIND.open(SATB).write(values, missing)
     pitches = [event.data[1] for event in written.tracks[1] if event.data[0] == 0x90]
     assert 68 in pitches
     for track in (0, 2, 3):
@@ -142,7 +142,7 @@ def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
     wishes = "--gap 1:3 --unit steps --keep top --forbid C3-B3 --samples 1"
     assert ask("fill", "music", song, *wishes.split(), "-o", out) == f"{out}\n"
     kind = caesura.load("music").kind
-    before, after = (kind.read(path).values for path in (song, out))
+    before, after = (kind.open(path).sequence.values for path in (song, out))
     top = 87 - np.argmax(before[:, ::-1], axis=1)
     np.testing.assert_array_equal(87 - np.argmax(after[:, ::-1], axis=1), top)
     assert not after[1:3, parse_keys("C3-B3")].any()

@@ -55,7 +55,7 @@ def test_levels_are_found_and_columns_keep_their_types(column, levels, first):
     kind = learn([table])
     assert (kind.names, kind.levels) == (("a", "c"), ((), levels))
     assert (kind.numbers, kind.categories) == (1, (len(levels),))
-    sequence = kind.read(table)
+    sequence = kind.open(table).sequence
     assert sequence.missing[:, 1:].all(axis=1).tolist() == [False, True, False, False]
     assert sequence.missing[:, 1:].any(axis=1).tolist() == [False, True, False, False]
     for row in (0, 2, 3):
@@ -67,7 +67,7 @@ def test_levels_are_found_and_columns_keep_their_types(column, levels, first):
     pd.testing.assert_series_equal(answer["c"].drop(1), table["c"].drop(1))
     values = np.where(sequence.missing, 0, sequence.values)
     values[1, -1] = 1
-    assert kind.write(table, sequence.missing, values)["c"][1] == levels[-1]
+    assert kind.open(table).write(values, sequence.missing)["c"][1] == levels[-1]
     pd.testing.assert_frame_equal(table, before)
 
 
@@ -85,9 +85,9 @@ def test_a_covariate_may_be_a_category():
     table = frame(a=[1.0, NAN, 4.0], place=["quay", "pier", "moor"], open=[True, False, True])
     kind = learn([table], covariates=["place", "open"])
     assert (kind.filled, kind.informing, kind.categories) == (1, 3, ())
-    assert kind.read(table).values[:, 1:].tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 1]]
+    assert kind.open(table).sequence.values[:, 1:].tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 1]]
     with pytest.raises(CaesuraError, match="covariate 'place' is missing in row 1"):
-        kind.read(table.assign(place=["quay", None, "moor"]))
+        kind.open(table.assign(place=["quay", None, "moor"])).sequence
 
 
 def test_many_words_one_word_and_few_cells_are_left_alone_unless_asked_for():
@@ -120,10 +120,10 @@ KNOWN = frame(a=[1.5, 2.5, 4.0], c=["x", "y", None])
     ("do", "sentence"),
     [
         (
-            lambda: learn([KNOWN]).read(KNOWN.assign(c=["x", "z", None])),
+            lambda: learn([KNOWN]).open(KNOWN.assign(c=["x", "z", None])).sequence,
             "'c' has 'z' in row 1, which is none of the 2 levels that the model knows",
         ),
-        (lambda: learn([KNOWN]).read(KNOWN.assign(c=[["x"], "x", None])), "something that is no"),
+        (lambda: learn([KNOWN]).open(KNOWN.assign(c=[["x"], "x", None])).sequence, "something that is no"),
         (lambda: learn([KNOWN], categorical=["d"]), "no column called 'd'"),
         (lambda: learn([KNOWN], categorical=["c"], columns=["a"]), "neither filled nor informs"),
         (lambda: learn([KNOWN], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
@@ -208,7 +208,7 @@ def test_medians_at_scale_are_those_of_quantiles_with_the_likeliest_levels(imput
     [[wanted]] = fill_quantiles(filler, [given], [0.5], 9, seed=1)
     pd.testing.assert_frame_equal(found.table, wanted)
     marginals = filler.marginals(given)
-    chosen = filler.method(None).net.frame.index(filler.kind.read_complete(wanted).values)
+    chosen = filler.method(None).net.frame.index(filler.kind.open(wanted).complete.values)
     at_places = chosen[tuple(marginals.places.T)]
     each = np.exp(marginals.log_probs)[np.arange(len(at_places)), at_places]
     np.testing.assert_allclose(found.confidence, each, rtol=1e-4)

@@ -44,7 +44,7 @@ def test_a_note_is_moved_to_the_nearest_lines(notes, steps):
 
 def test_a_song_has_as_many_steps_as_reach_its_end():
     for end, steps in [(1, 1), (100, 1), (101, 2), (799, 8), (800, 8), (801, 9)]:
-        assert len(Music().read(song(end=end))) == steps
+        assert len(Music().open(song(end=end)).sequence) == steps
 
 
 def test_notes_may_overlap_and_end_twice_or_never():
@@ -63,11 +63,11 @@ def test_notes_may_overlap_and_end_twice_or_never():
 
 def test_keys_that_no_piano_has_are_not_seen():
     for key, seen in [(20, 0), (21, 1), (108, 1), (109, 0)]:
-        assert Music().read(song((0, 100), key=key)).values.sum() == seen
+        assert Music().open(song((0, 100), key=key)).sequence.values.sum() == seen
 
 
 def test_a_tune_is_read():
-    values = Music().read(Song.from_bytes(content(ode_to_joy()))).values
+    values = Music().open(Song.from_bytes(content(ode_to_joy()))).sequence.values
     assert values.shape == (64, 88)
     assert on(Song.from_bytes(content(ode_to_joy())), E)[:16] == "####........##.."
     melody = values[:, C:].argmax(axis=1)[::2][:16]
@@ -78,7 +78,7 @@ def test_a_finer_grid_sees_more():
     tune = Song.from_bytes(content(ode_to_joy(96)))
     for steps_per_beat, steps in [(1, 16), (2, 32), (3, 48), (4, 64)]:
         cut = replace(tune, tracks=tune.tracks[:2])
-        assert len(Music(steps_per_beat).read(cut)) == 2 * steps
+        assert len(Music(steps_per_beat).open(cut).sequence) == 2 * steps
 
 
 # Arrays.
@@ -90,7 +90,7 @@ def test_a_roll_gives_a_roll(dtype):
     missing = np.zeros(roll.shape, bool)
     missing[2:4] = True
     before, values = roll.copy(), np.where(missing, 1, roll).astype(np.int32)
-    filled = Music().write(roll, missing, values)
+    filled = Music().open(roll).write(values, missing)
     assert filled.dtype == roll.dtype
     np.testing.assert_array_equal(filled, values)
     np.testing.assert_array_equal(roll, before)
@@ -99,16 +99,16 @@ def test_a_roll_gives_a_roll(dtype):
 def test_nan_is_missing():
     roll = np.zeros((4, 88))
     roll[1, 3] = np.nan
-    sequence = Music().read(roll)
+    sequence = Music().open(roll).sequence
     assert np.argwhere(sequence.missing).tolist() == [[1, 3]]
     assert sequence.values.sum() == 0
-    assert Music().read(roll.tolist()).missing.sum() == 1
+    assert Music().open(roll.tolist()).sequence.missing.sum() == 1
 
 
 @pytest.mark.parametrize("steps_per_beat", [1, 2, 3, 4, 7, 96])
 def test_a_song_from_a_roll_is_read_as_that_roll(steps_per_beat):
     roll = np.random.default_rng(0).random((30, 88)) < 0.3
-    sequence = Music(steps_per_beat).read(Song.from_roll(roll, steps_per_beat))
+    sequence = Music(steps_per_beat).open(Song.from_roll(roll, steps_per_beat)).sequence
     np.testing.assert_array_equal(sequence.values, roll)
 
 
@@ -154,8 +154,8 @@ def test_files_are_found(folder):
         "b.mid",
     ]
     assert Music.find([folder / "named", folder, folder / "b.mid"]) == [*found, folder / "named"]
-    assert [len(Music().read(path)) for path in found] == [64, 5, 64]
-    assert len(Music().read(str(folder / "named"))) == 64
+    assert [len(Music().open(path).sequence) for path in found] == [64, 5, 64]
+    assert len(Music().open(str(folder / "named")).sequence) == 64
     with pytest.raises(CaesuraError, match=f"'{folder / 'no.mid'}'"):
         Music.find([folder / "no.mid"])
     with pytest.raises(CaesuraError, match=f"The folder '{folder / 'empty'}' holds no"):
@@ -170,20 +170,20 @@ def test_a_wrong_file_is_named(folder):
     (folder / "huge.npy").write_bytes(whole.replace(b"(5, 88)", b"(9**9,)"))
     for name in ["wide.npy", "objects.npy", "cut.npy", "huge.npy", "a/words.txt", "no", "a"]:
         with pytest.raises(CaesuraError) as caught:
-            Music().read(folder / name)
+            Music().open(folder / name).sequence
         assert f"'{folder / name}'" in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
 def test_long_and_coarse_songs_are_refused():
     with pytest.raises(CaesuraError, match="longer than 1000000 steps"):
-        Music().read(song(end=2**28 - 1))
+        Music().open(song(end=2**28 - 1)).sequence
     with pytest.raises(CaesuraError, match="3 ticks a beat, too few for 4 steps"):
-        Music(4).read(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),)))
+        Music(4).open(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),))).sequence
     with pytest.raises(CaesuraError, match="The song is empty"):
-        Music().read(song(end=0))
+        Music().open(song(end=0)).sequence
     with pytest.raises(CaesuraError, match="The song is empty"):
-        Music().read(Song(96, ()))
+        Music().open(Song(96, ())).sequence
 
 
 # The kind and its mistakes.
@@ -206,16 +206,16 @@ def test_music_is_a_kind():
         (lambda: Music(0), "'steps_per_beat' must be at least 1, not 0"),
         (lambda: Music(97), "'steps_per_beat' must be at most 96, not 97"),
         (lambda: Music.learn([], step_per_beat=2), "did you mean 'steps_per_beat'"),
-        (lambda: Music().read(3), "an array .*, not int"),
-        (lambda: Music().read(np.zeros(88)), r"shape \[steps, 88\], not \[88\]"),
-        (lambda: Music().read(np.zeros((3, 128))), r"shape \[steps, 88\], not \[3, 128\]"),
-        (lambda: Music().read(np.zeros((0, 88))), "empty"),
-        (lambda: Music().read(np.full((2, 88), 0.5)), "not 0.5 at step 0, key 0"),
-        (lambda: Music().read(np.full((2, 88), np.inf)), "not inf at step 0, key 0"),
-        (lambda: Music().read(np.full((2, 88), "a")), "holds 0, 1 and NaN, not <U1"),
-        (lambda: Music().read([[1, 0], [1]]), "not an array of numbers"),
+        (lambda: Music().open(3).sequence, "an array .*, not int"),
+        (lambda: Music().open(np.zeros(88)).sequence, r"shape \[steps, 88\], not \[88\]"),
+        (lambda: Music().open(np.zeros((3, 128))).sequence, r"shape \[steps, 88\], not \[3, 128\]"),
+        (lambda: Music().open(np.zeros((0, 88))).sequence, "empty"),
+        (lambda: Music().open(np.full((2, 88), 0.5)).sequence, "not 0.5 at step 0, key 0"),
+        (lambda: Music().open(np.full((2, 88), np.inf)).sequence, "not inf at step 0, key 0"),
+        (lambda: Music().open(np.full((2, 88), "a")).sequence, "holds 0, 1 and NaN, not <U1"),
+        (lambda: Music().open([[1, 0], [1]]).sequence, "not an array of numbers"),
         (
-            lambda: Music().write(song(), np.zeros((3, 88), bool), np.zeros((3, 88))),
+            lambda: Music().open(song()).write(np.zeros((3, 88)), np.zeros((3, 88), bool)),
             r"shape \[3, 88\], but the music has \[8, 88\]",
         ),
     ],
@@ -267,7 +267,7 @@ def test_a_file_is_filled_and_left_as_it_is(filler, folder):
     filled = filler.fill(path, missing=slice(10, 13), samples=2)
     assert path.read_bytes() == before
     assert isinstance(filled.best, Song)
-    old, new = Music().read(path).values, Music().read(filled.best).values
+    old, new = Music().open(path).sequence.values, Music().open(filled.best).sequence.values
     np.testing.assert_array_equal(np.delete(old, [10, 11, 12], 0), np.delete(new, [10, 11, 12], 0))
     assert filled.confidence.shape == (3 * 88,)
     told = json.loads(filled.to_json())

@@ -20,7 +20,7 @@ def test_columns_are_standardised_by_what_is_observed():
     kind = learn([table])
     np.testing.assert_allclose(kind.locations, [4.0, 5e5])
     np.testing.assert_allclose(kind.scales, [np.std([1, 3, 8]), np.std([-1e6, 1e6, 0, 2e6])])
-    sequence = kind.read(table)
+    sequence = kind.open(table).sequence
     assert sequence.values.dtype == np.float32
     np.testing.assert_array_equal(sequence.missing, table.isna())
     assert np.all(sequence.values[sequence.missing] == 0)
@@ -31,7 +31,7 @@ def test_columns_are_standardised_by_what_is_observed():
 
 def test_what_training_reads_has_holes_that_are_unknown():
     table = frame(a=[1.0, NAN, 3.0])
-    sequence = learn([table]).read_complete(table)
+    sequence = learn([table]).open(table).complete
     assert not sequence.missing.any()
     assert np.isnan(sequence.values[:, 0]).tolist() == [False, True, False]
 
@@ -39,7 +39,7 @@ def test_what_training_reads_has_holes_that_are_unknown():
 @pytest.mark.parametrize("nothing", [NAN, None, pd.NA, pd.NaT])
 def test_all_words_for_nothing_are_missing(nothing):
     table = frame(a=np.array([1.5, nothing, 2.5], object))
-    assert learn([table]).read(table).missing[:, 0].tolist() == [False, True, False]
+    assert learn([table]).open(table).sequence.missing[:, 0].tolist() == [False, True, False]
 
 
 def test_arrays_lists_and_tables_are_items():
@@ -68,9 +68,9 @@ def test_files_are_found_and_read(tmp_path):
         )
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 but no more")
     with pytest.raises(CaesuraError, match=r"broken.parquet' is no table"):
-        kind.read(tmp_path / "broken.parquet")
+        kind.open(tmp_path / "broken.parquet").sequence
     with pytest.raises(CaesuraError, match="Cannot read"):
-        kind.read(tmp_path / "absent.csv")
+        kind.open(tmp_path / "absent.csv").sequence
 
 
 # What is written.
@@ -119,7 +119,7 @@ def test_an_array_gives_an_array_of_its_type():
 def test_a_fill_is_read_as_it_was_drawn():
     table = frame(a=[1.0, NAN, 3.0, 9.0])
     kind = learn([table])
-    np.testing.assert_allclose(kind.read(filled(kind, table, 0.7)).values[1, 0], 0.7, rtol=1e-6)
+    np.testing.assert_allclose(kind.open(filled(kind, table, 0.7)).sequence.values[1, 0], 0.7, rtol=1e-6)
 
 
 # Bounds, constants, columns.
@@ -149,7 +149,7 @@ def test_a_column_that_never_varies_is_filled_as_it_was():
     table = frame(a=[0.1, NAN, 0.1, 0.1], b=[1.0, 2.0, 3.0, NAN])
     kind = learn([table])
     assert filled(kind, table, 3.0)["a"].tolist() == [0.1] * 4
-    assert kind.read(table).values[:, 0].tolist() == [0] * 4
+    assert kind.open(table).sequence.values[:, 0].tolist() == [0] * 4
 
 
 def test_a_column_without_numbers_is_kept_and_said():
@@ -191,9 +191,9 @@ def test_columns_can_be_chosen():
     assert filled(kind, table, 0.0)["b"].tolist() == [1, 2, 3]
     by_number = learn([table.to_numpy()], columns=[1], covariates=[2, 0])
     assert by_number.places == kind.places == (1, 2, 0)
-    np.testing.assert_array_equal(by_number.read(table.to_numpy()).values, kind.read(table).values)
+    np.testing.assert_array_equal(by_number.read(table.to_numpy()).values, kind.open(table).sequence.values)
     shuffled = table[["c", "b", "a"]]  # names count in a table, not places
-    np.testing.assert_array_equal(kind.read(shuffled).values, kind.read(table).values)
+    np.testing.assert_array_equal(kind.open(shuffled).sequence.values, kind.open(table).sequence.values)
 
 
 # The kind and its mistakes.
@@ -248,8 +248,8 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
         (lambda: learn([COMPLETE], calendar=["hour"]), "rows that have times"),
         (lambda: learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
         (lambda: learn([TIMED], freq="fortnight"), "A frequency is written as pandas does"),
-        (lambda: learn([TIMED], freq="2h").read(TIMED), "01:00:00 is not on the grid"),
-        (lambda: learn([TIMED], freq="ms").read(TIMED), "too few for the frequency 'ms'"),
+        (lambda: learn([TIMED], freq="2h").open(TIMED).sequence, "01:00:00 is not on the grid"),
+        (lambda: learn([TIMED], freq="ms").open(TIMED).sequence, "too few for the frequency 'ms'"),
         (lambda: learn([TIMED[::-1]]), r"row 1 \(2024-03-01 03:00:00\) goes back"),
         (lambda: learn([TIMED.iloc[[0, 1, 1]]]), "row 2 .* has the time of the row before"),
         (lambda: learn([TIMED.set_axis([*TIMED.index[:4], pd.NaT])]), "Row 4 has no time"),
@@ -259,18 +259,18 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
         (lambda: learn([COMPLETE, frame(a=[1.0])]), "Table 1 has not the columns"),
         (lambda: learn([COMPLETE.set_axis(["a", "a"], axis=1)]), "two columns called 'a'"),
         (lambda: learn([COMPLETE[:0]]), "no rows"),
-        (lambda: learn([COMPLETE]).read(frame(a=[1.0])), "no column called 'b'"),
-        (lambda: learn([COMPLETE]).read(np.zeros((3, 3))), "3 columns, where .* knows 2"),
-        (lambda: learn([COMPLETE]).read(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
-        (lambda: learn([COMPLETE]).read([[1, 2], [1]]), "each row as long"),
-        (lambda: learn([COMPLETE]).read([["x", "y"]]), "holds numbers, not <U1"),
-        (lambda: learn([TIMED]).read(np.zeros((3, 1))), "but these rows have none"),
+        (lambda: learn([COMPLETE]).open(frame(a=[1.0])).sequence, "no column called 'b'"),
+        (lambda: learn([COMPLETE]).open(np.zeros((3, 3))).sequence, "3 columns, where .* knows 2"),
+        (lambda: learn([COMPLETE]).open(np.zeros(3)).sequence, r"\[steps, columns\], not \[3\]"),
+        (lambda: learn([COMPLETE]).open([[1, 2], [1]]).sequence, "each row as long"),
+        (lambda: learn([COMPLETE]).open([["x", "y"]]).sequence, "holds numbers, not <U1"),
+        (lambda: learn([TIMED]).open(np.zeros((3, 1))).sequence, "but these rows have none"),
         (
-            lambda: learn([COMPLETE], bounds=(0, 9)).read(frame(a=[1.0, -1], b=[1.0, 1])),
+            lambda: learn([COMPLETE], bounds=(0, 9)).open(frame(a=[1.0, -1], b=[1.0, 1])).sequence,
             "'a' has -1 in row 1, which is outside its bounds",
         ),
         (
-            lambda: learn([COMPLETE], covariates="b").read(frame(a=[1.0], b=[NAN])),
+            lambda: learn([COMPLETE], covariates="b").open(frame(a=[1.0], b=[NAN])).sequence,
             "covariate 'b' is missing in row 0",
         ),
     ],
@@ -285,7 +285,7 @@ def test_one_row_can_be_read():
     table = frame(a=[2.0], b=[NAN])
     with pytest.warns(CaesuraWarning, match="'b' holds no number"):
         kind = learn([table])
-    assert kind.read(table).values.tolist() == [[0.0]]
+    assert kind.open(table).sequence.values.tolist() == [[0.0]]
 
 
 def test_a_million_rows_are_read_and_written():
@@ -295,7 +295,7 @@ def test_a_million_rows_are_read_and_written():
     )
     table.loc[draw.random(10**6) < 0.1, "a"] = NAN
     kind = learn([table])
-    sequence = kind.read(table)
-    answer = kind.write(table, sequence.missing, sequence.values)
+    sequence = kind.open(table).sequence
+    answer = kind.open(table).write(sequence.values, sequence.missing)
     assert answer["a"].notna().all()
     assert kind.calendar == ("hour", "weekday")

@@ -21,9 +21,9 @@ STRANGE += "\x00 \ufeff \ud800 \U0010ffff"
 
 def fill_with(kind: Text, text: str, number: int) -> str:
     """The text with one symbol in all of its gaps."""
-    sequence = kind.read(text)
+    sequence = kind.open(text).sequence
     drawn = np.where(sequence.missing, number, sequence.values)
-    return kind.write(text, sequence.missing, drawn)
+    return kind.open(text).write(drawn, sequence.missing)
 
 
 # Alphabets
@@ -55,7 +55,7 @@ def test_an_alphabet_can_be_given():
 
 def test_a_kind_is_made_of_plain_values():
     kind = Text.learn([STRANGE], gap_char="?")
-    kind.read("a")  # whatever reading keeps for later
+    kind.open("a").sequence  # whatever reading keeps for later
     told = json.loads(json.dumps(dataclasses.asdict(kind)))
     assert set(told) == {"alphabet", "gap_char"}
     assert Text(**told) == kind
@@ -66,7 +66,7 @@ def test_a_kind_is_made_of_plain_values():
 
 
 def test_a_text_is_read_as_numbers_with_its_gaps():
-    sequence = Text("ab\n’").read("b_’x\n_")
+    sequence = Text("ab\n’").open("b_’x\n_").sequence
     assert sequence.values.tolist() == [[1], [0], [3], [UNKNOWN], [2], [0]]
     assert sequence.missing[:, 0].tolist() == [False, True, False, False, False, True]
 
@@ -75,7 +75,7 @@ def test_a_text_is_read_as_numbers_with_its_gaps():
 def test_the_gap_character_can_be_changed(gap_char):
     kind = Text("ab", gap_char)
     text = f"a{gap_char}b_{gap_char}"
-    missing = kind.read(text).missing[:, 0]
+    missing = kind.open(text).sequence.missing[:, 0]
     assert missing.tolist() == [character == gap_char for character in text]
 
 
@@ -89,29 +89,29 @@ def test_every_untouched_character_is_carried_through(alphabet):
 
 def test_each_symbol_is_written_as_it_was_read():
     kind = Text.learn([STRANGE])
-    assert kind.read(STRANGE).values.min() >= 0
-    sequence = kind.read("_" * len(STRANGE))
-    assert kind.write("_" * len(STRANGE), sequence.missing, kind.read(STRANGE).values) == STRANGE
+    assert kind.open(STRANGE).sequence.values.min() >= 0
+    sequence = kind.open("_" * len(STRANGE)).sequence
+    assert kind.open("_" * len(STRANGE)).write(kind.open(STRANGE).sequence.values, sequence.missing) == STRANGE
 
 
 def test_in_complete_texts_the_gap_character_is_a_symbol_if_the_alphabet_has_it():
     with_it, without = Text(PAPER), Text("abc")
-    assert not with_it.read_complete("a_b").missing.any()
-    assert with_it.read_complete("_").values.item() == PAPER.index("_")
-    assert with_it.read("a_b").missing[:, 0].tolist() == [False, True, False]
-    assert without.read_complete("a_b").values[:, 0].tolist() == [0, UNKNOWN, 1]
+    assert not with_it.open("a_b").complete.missing.any()
+    assert with_it.open("_").complete.values.item() == PAPER.index("_")
+    assert with_it.open("a_b").sequence.missing[:, 0].tolist() == [False, True, False]
+    assert without.open("a_b").complete.values[:, 0].tolist() == [0, UNKNOWN, 1]
 
 
 def test_describe_names_the_character():
-    assert Text("ab").describe("aüb", 1) == "character 'ü' at position 1"
+    assert Text("ab").open("aüb").describe(1) == "character 'ü' at position 1"
 
 
 def test_ten_million_characters_take_about_a_second(record_property):
     text = STRANGE * (10_000_000 // len(STRANGE))
     began = time.process_time()
     kind = Text.learn([text])
-    sequence = kind.read(text)
-    same = kind.write(text, sequence.missing, sequence.values)
+    sequence = kind.open(text).sequence
+    same = kind.open(text).write(sequence.values, sequence.missing)
     took = time.process_time() - began
     record_property("measured", f"10 MB of text learnt, read and written in {took:.2f} s")
     assert same == text
@@ -140,9 +140,9 @@ def test_a_file_is_read_as_it_is_without_its_byte_order_mark(tmp_path: Path):
     assert Text.find([tmp_path]) == [text] * 2
     kind = Text.learn([plain])
     assert kind == Text.learn([text])
-    sequence = kind.read(marked)
-    assert np.array_equal(sequence.values, kind.read(text).values)
-    assert kind.write(marked, sequence.missing, sequence.values) == text
+    sequence = kind.open(marked).sequence
+    assert np.array_equal(sequence.values, kind.open(text).sequence.values)
+    assert kind.open(marked).write(sequence.values, sequence.missing) == text
 
 
 def test_a_wrong_file_gets_one_sentence_that_names_it(tmp_path: Path, monkeypatch):
@@ -179,7 +179,7 @@ def test_a_wrong_file_gets_one_sentence_that_names_it(tmp_path: Path, monkeypatc
         assert_one_sentence(caught.value)
         assert f"'{tmp_path / name}'" in str(caught.value)
     with pytest.raises(CaesuraError, match="is a folder"):
-        Text("ab").read(tmp_path)
+        Text("ab").open(tmp_path).sequence
 
 
 # Mistakes
@@ -213,9 +213,9 @@ def assert_one_sentence(error: CaesuraError) -> None:
         (lambda: Text.learn(["ab", 3]), "path or a string, not int"),
         (lambda: Text("aba"), "holds 'a' twice"),
         (lambda: Text("ab", "xy"), "'gap_char' is one character"),
-        (lambda: Text("ab").read(""), "The text is empty"),
-        (lambda: Text("ab").read(b"ab"), "path or a string, not bytes"),
-        (lambda: Text("ab").read_complete(None), "path or a string, not NoneType"),
+        (lambda: Text("ab").open("").sequence, "The text is empty"),
+        (lambda: Text("ab").open(b"ab").sequence, "path or a string, not bytes"),
+        (lambda: Text("ab").open(None).complete, "path or a string, not NoneType"),
     ],
 )
 def test_a_mistake_gets_one_sentence(ask, sentence):

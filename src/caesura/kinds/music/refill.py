@@ -13,8 +13,9 @@ from jaxtyping import Bool, Shaped
 
 from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Event, Song
 from caesura.kinds.music.notes import Grid, Lane, Note, Voice
-from caesura.kinds.music.roll import LOWEST_KEY, runs
+from caesura.kinds.music.roll import LOWEST_KEY
 from caesura.kinds.music.voices import Voices
+from caesura.sequence import runs
 
 FIRST, LAST = 0, 2  # where new events stand among those that are there, which have 1
 
