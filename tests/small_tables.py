@@ -21,6 +21,6 @@ def learn(items, **fields) -> Series:
 
 
 def filled(kind: Series, data, standardised: float):
-    sequence = kind.open(data).sequence
-    values = np.where(sequence.missing, np.float32(standardised), sequence.values)
-    return kind.open(data).write(values, sequence.missing)
+    item = kind.open(data)
+    values = np.where(item.missing, np.float32(standardised), item.sequence.values)
+    return item.write(values, item.missing)
