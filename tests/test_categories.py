@@ -123,7 +123,10 @@ KNOWN = frame(a=[1.5, 2.5, 4.0], c=["x", "y", None])
             lambda: learn([KNOWN]).open(KNOWN.assign(c=["x", "z", None])).sequence,
             "'c' has 'z' in row 1, which is none of the 2 levels that the model knows",
         ),
-        (lambda: learn([KNOWN]).open(KNOWN.assign(c=[["x"], "x", None])).sequence, "something that is no"),
+        (
+            lambda: learn([KNOWN]).open(KNOWN.assign(c=[["x"], "x", None])).sequence,
+            "something that is no",
+        ),
         (lambda: learn([KNOWN], categorical=["d"]), "no column called 'd'"),
         (lambda: learn([KNOWN], categorical=["c"], columns=["a"]), "neither filled nor informs"),
         (lambda: learn([KNOWN], bounds={"c": (0, 1)}), "no column to fill called 'c'"),

@@ -6,16 +6,14 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler.filler import Filler
 from caesura.kinds import KINDS, Music, Song
+from caesura.kinds.music import items
 from caesura.kinds.music.midi import END_OF_TRACK, Event
-from caesura.nets.frames import Binary
-from caesura.nets.rnn import bidirectional
+from caesura.sequence import FrameSpec
 from songs import C, E, content, ode_to_joy, on, song
 
 # The grid.
@@ -112,6 +110,42 @@ def test_a_song_from_a_roll_is_read_as_that_roll(steps_per_beat):
     np.testing.assert_array_equal(sequence.values, roll)
 
 
+# Items.
+
+
+def test_an_item_is_parsed_once_and_tells_what_a_page_draws(monkeypatch):
+    tune = Song.from_bytes(content(ode_to_joy()))
+    item = Music().open_content(content(ode_to_joy()))
+    assert Music().open(item) is item
+    assert item.original == tune
+    assert item.content(item.original) == tune.to_bytes()
+    assert len(Music(4).open(item).sequence) == 2 * len(item.sequence)  # another grid
+    monkeypatch.setattr(items, "find_lanes", None)  # everything is known already
+    view = item.view(item.original)
+    assert view.keys() == {"notes", "steps", "bars", "seconds"}
+    assert view["steps"] == 64
+    assert view["bars"] == list(range(0, 64, 8))
+    assert (len(view["seconds"]), view["seconds"][:3]) == (65, [0.0, 0.25, 0.5])
+    assert view["seconds"][20:22] == [5.0, 5.2]  # the tempo has changed
+    assert view["notes"][:3] == [[43, 0, 8, 60], [64, 0, 2, 90], [64, 2, 4, 90]]
+    assert json.loads(json.dumps(view)) == view
+    assert item.write(item.sequence.values, item.missing) == tune
+
+
+def test_what_is_filled_can_be_drawn_too():
+    item = Music().open(song((0, 100)))
+    missing = np.zeros((8, 88), bool)
+    missing[3:5, C] = True
+    filled = item.write(np.ones((8, 88), np.int8), missing)
+    assert item.view(filled) == {"notes": [[60, 0, 1, 70], [60, 3, 5, 70]]}
+
+
+def test_a_roll_is_the_content_of_a_numpy_file(tmp_path):
+    item = Music().open(np.zeros((3, 88), np.uint8))
+    (tmp_path / "roll.npy").write_bytes(item.content(np.ones((3, 88), np.uint8)))
+    np.testing.assert_array_equal(Music.load(tmp_path / "roll.npy"), np.ones((3, 88)))
+
+
 # Bars.
 
 
@@ -123,9 +157,14 @@ def test_bars_are_found_by_their_numbers():
     tracks = ((odd, *tune.tracks[0]), *tune.tracks[1:])
     tune = replace(tune, tracks=(tuple(e for e in tracks[0] if e.data[1] != 0x58 or e == odd),))
     assert Music().steps_of_bars(tune, 2, 3) == slice(3, 5)
-    for first, stop in [(0, 2), (2, 2), (1, 99), (99, 100)]:
-        with pytest.raises(CaesuraError, match="must be at"):
-            Music().steps_of_bars(tune, first, stop)
+    item = Music().open(tune)
+    assert item.steps_of_bars(2, 3) == slice(3, 5)
+    bars = len(tune.bars)
+    for first, stop, bar in [(0, 2, 0), (1, 99, 98), (99, 100, 99), (2, 1, 0)]:
+        with pytest.raises(CaesuraError, match=f"song has no bar {bar}; it has {bars} bars"):
+            item.steps_of_bars(first, stop)
+    with pytest.raises(CaesuraError, match="no bar from bar 2 to before bar 2"):
+        item.steps_of_bars(2, 2)
     with pytest.raises(CaesuraError, match="roll has no bars"):
         Music().steps_of_bars(np.zeros((4, 88)), 1, 2)
 
@@ -153,12 +192,16 @@ def test_files_are_found(folder):
         "a/roll.npy",
         "b.mid",
     ]
-    assert Music.find([folder / "named", folder, folder / "b.mid"]) == [*found, folder / "named"]
+    assert Music.find([folder / "named", folder, folder / "b.mid"]) == [folder / "named", *found]
+    songs = Music.items([str(folder)])
+    assert [type(item) for item in songs] == [Song, np.memmap, Song]
+    assert Music.items(songs[0]) == [songs[0]] == Music.items(str(found[0]))
+    assert len(Music.items(np.zeros((2, 3, 88)))) == 2
     assert [len(Music().open(path).sequence) for path in found] == [64, 5, 64]
     assert len(Music().open(str(folder / "named")).sequence) == 64
     with pytest.raises(CaesuraError, match=f"'{folder / 'no.mid'}'"):
         Music.find([folder / "no.mid"])
-    with pytest.raises(CaesuraError, match=f"The folder '{folder / 'empty'}' holds no"):
+    with pytest.raises(CaesuraError, match=f"The directory '{folder / 'empty'}' has no"):
         Music.find([folder, folder / "empty"])
 
 
@@ -170,20 +213,20 @@ def test_a_wrong_file_is_named(folder):
     (folder / "huge.npy").write_bytes(whole.replace(b"(5, 88)", b"(9**9,)"))
     for name in ["wide.npy", "objects.npy", "cut.npy", "huge.npy", "a/words.txt", "no", "a"]:
         with pytest.raises(CaesuraError) as caught:
-            Music().open(folder / name).sequence
+            Music().open(folder / name)
         assert f"'{folder / name}'" in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
 def test_long_and_coarse_songs_are_refused():
     with pytest.raises(CaesuraError, match="longer than 1000000 steps"):
-        Music().open(song(end=2**28 - 1)).sequence
+        Music().open(song(end=2**28 - 1))
     with pytest.raises(CaesuraError, match="3 ticks a beat, too few for 4 steps"):
-        Music(4).open(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),))).sequence
+        Music(4).open(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),)))
     with pytest.raises(CaesuraError, match="The song is empty"):
-        Music().open(song(end=0)).sequence
+        Music().open(song(end=0))
     with pytest.raises(CaesuraError, match="The song is empty"):
-        Music().open(Song(96, ())).sequence
+        Music().open(Song(96, ()))
 
 
 # The kind and its mistakes.
@@ -191,12 +234,8 @@ def test_long_and_coarse_songs_are_refused():
 
 def test_music_is_a_kind():
     assert KINDS["music"] is Music
-    assert (Music.frame, Music.head, Music().size, Music().symbols()) == (
-        "binary",
-        "bernoulli",
-        88,
-        [0, 1],
-    )
+    assert (Music.name, Music.head, Music().symbols()) == ("music", "bernoulli", [0, 1])
+    assert Music().frame == FrameSpec("binary", 88)
     assert Music.learn([], steps_per_beat=4) == Music(4)
 
 
@@ -206,17 +245,17 @@ def test_music_is_a_kind():
         (lambda: Music(0), "'steps_per_beat' must be at least 1, not 0"),
         (lambda: Music(97), "'steps_per_beat' must be at most 96, not 97"),
         (lambda: Music.learn([], step_per_beat=2), "did you mean 'steps_per_beat'"),
-        (lambda: Music().open(3).sequence, "an array .*, not int"),
+        (lambda: Music().open(3), "an array .*, not int"),
         (lambda: Music().open(np.zeros(88)).sequence, r"shape \[steps, 88\], not \[88\]"),
         (lambda: Music().open(np.zeros((3, 128))).sequence, r"shape \[steps, 88\], not \[3, 128\]"),
-        (lambda: Music().open(np.zeros((0, 88))).sequence, "empty"),
-        (lambda: Music().open(np.full((2, 88), 0.5)).sequence, "not 0.5 at step 0, key 0"),
-        (lambda: Music().open(np.full((2, 88), np.inf)).sequence, "not inf at step 0, key 0"),
-        (lambda: Music().open(np.full((2, 88), "a")).sequence, "holds 0, 1 and NaN, not <U1"),
-        (lambda: Music().open([[1, 0], [1]]).sequence, "not an array of numbers"),
+        (lambda: Music().open(np.zeros((0, 88))), "empty"),
+        (lambda: Music().open(np.full((2, 88), 0.5)), "not 0.5 at step 0, key 0"),
+        (lambda: Music().open(np.full((2, 88), np.inf)), "not inf at step 0, key 0"),
+        (lambda: Music().open(np.full((2, 88), "a")), "holds 0, 1 and NaN, not <U1"),
+        (lambda: Music().open([[1, 0], [1]]), "not an array of numbers"),
         (
             lambda: Music().open(song()).write(np.zeros((3, 88)), np.zeros((3, 88), bool)),
-            r"shape \[3, 88\], but the music has \[8, 88\]",
+            r"shape \[3, 88\], but the data has \[8, 88\]",
         ),
     ],
 )
@@ -256,7 +295,13 @@ assert Music(np.int64(4)) == Music(4) and type(Music(np.int64(4)).steps_per_beat
 
 
 @pytest.fixture(scope="module")
-def filler() -> Filler:
+def filler():
+    import jax
+
+    from caesura.filler.filler import Filler
+    from caesura.nets.frames import Binary
+    from caesura.nets.rnn import bidirectional
+
     net = bidirectional(jax.random.key(0), Binary(88), head="bernoulli", hidden=4)
     return Filler(Music(), {"bidirectional": net}, "nade")
 
@@ -267,7 +312,7 @@ def test_a_file_is_filled_and_left_as_it_is(filler, folder):
     filled = filler.fill(path, missing=slice(10, 13), samples=2)
     assert path.read_bytes() == before
     assert isinstance(filled.best, Song)
-    old, new = Music().open(path).sequence.values, Music().open(filled.best).sequence.values
+    old, new = (Music().open(music).sequence.values for music in (path, filled.best))
     np.testing.assert_array_equal(np.delete(old, [10, 11, 12], 0), np.delete(new, [10, 11, 12], 0))
     assert filled.confidence.shape == (3 * 88,)
     told = json.loads(filled.to_json())

@@ -119,7 +119,9 @@ def test_an_array_gives_an_array_of_its_type():
 def test_a_fill_is_read_as_it_was_drawn():
     table = frame(a=[1.0, NAN, 3.0, 9.0])
     kind = learn([table])
-    np.testing.assert_allclose(kind.open(filled(kind, table, 0.7)).sequence.values[1, 0], 0.7, rtol=1e-6)
+    np.testing.assert_allclose(
+        kind.open(filled(kind, table, 0.7)).sequence.values[1, 0], 0.7, rtol=1e-6
+    )
 
 
 # Bounds, constants, columns.
@@ -191,9 +193,13 @@ def test_columns_can_be_chosen():
     assert filled(kind, table, 0.0)["b"].tolist() == [1, 2, 3]
     by_number = learn([table.to_numpy()], columns=[1], covariates=[2, 0])
     assert by_number.places == kind.places == (1, 2, 0)
-    np.testing.assert_array_equal(by_number.read(table.to_numpy()).values, kind.open(table).sequence.values)
+    np.testing.assert_array_equal(
+        by_number.read(table.to_numpy()).values, kind.open(table).sequence.values
+    )
     shuffled = table[["c", "b", "a"]]  # names count in a table, not places
-    np.testing.assert_array_equal(kind.open(shuffled).sequence.values, kind.open(table).sequence.values)
+    np.testing.assert_array_equal(
+        kind.open(shuffled).sequence.values, kind.open(table).sequence.values
+    )
 
 
 # The kind and its mistakes.
