@@ -20,6 +20,10 @@ def learn(items, **fields) -> Series:
     return Series.learn(items, **{"least_observed": 1} | fields)
 
 
+def names(kind: Series) -> list[str]:
+    return [column.name for column in kind.columns]
+
+
 def filled(kind: Series, data, standardised: float):
     item = kind.open(data)
     values = np.where(item.missing, np.float32(standardised), item.sequence.values)
