@@ -118,7 +118,7 @@ def test_an_item_is_parsed_once_and_tells_what_a_page_draws(monkeypatch):
     item = Music().open_content(content(ode_to_joy()))
     assert Music().open(item) is item
     assert item.original == tune
-    assert item.content(item.original) == tune.to_bytes()
+    assert item.content(item.original) == base64.b64decode(item.plain(tune)) == tune.to_bytes()
     assert len(Music(4).open(item).sequence) == 2 * len(item.sequence)  # another grid
     monkeypatch.setattr(items, "find_lanes", None)  # everything is known already
     view = item.view(item.original)
@@ -142,6 +142,7 @@ def test_what_is_filled_can_be_drawn_too():
 
 def test_a_roll_is_the_content_of_a_numpy_file(tmp_path):
     item = Music().open(np.zeros((3, 88), np.uint8))
+    assert item.plain(item.original) == [[0] * 88] * 3
     (tmp_path / "roll.npy").write_bytes(item.content(np.ones((3, 88), np.uint8)))
     np.testing.assert_array_equal(Music.load(tmp_path / "roll.npy"), np.ones((3, 88)))
 

@@ -112,6 +112,9 @@ def test_arrays_have_views_and_contents_too():
     array = np.array([[1.5, 2.0], [NAN, 4.0]])
     item = learn([array]).open(array)
     assert item.view(array)["columns"][0] == {"name": "x0", "values": [1.5, None]}
+    assert item.plain(array) == [[1.5, 2.0], [None, 4.0]]
+    table = {"columns": ["a"], "index": [0, 1], "data": [[1.0], [None]]}
+    assert item.plain(frame(a=[1.0, NAN])) == table
     assert item.content(array) == "x0,x1\n1.5,2.0\n,4.0\n"
 
 

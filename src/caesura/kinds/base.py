@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -34,6 +34,8 @@ class Item(ABC):
     >>> item.write(np.array([[0], [1], [2]]), item.missing)
     'abc'
     """
+
+    suffix: ClassVar[str]  # of a file that holds the `content`
 
     @property
     @abstractmethod
@@ -70,6 +72,10 @@ class Item(ABC):
     def content(self, filled: Any) -> str | bytes:
         """Return what `write` gave as the content of a file like the original."""
 
+    def plain(self, filled: Any) -> Any:
+        """Return what `write` gave as JSON can hold it."""
+        return filled
+
     def view(self, filled: Any) -> dict[str, Any]:
         """Return what a page needs to draw `filled`, as JSON values; `original` can be drawn too.
 
@@ -86,6 +92,16 @@ class Item(ABC):
             raise CaesuraError(
                 f"`missing` has the shape {list(missing.shape)}, but the data has {list(shape)}."
             )
+
+
+@runtime_checkable
+class Arranging(Protocol):
+    """What says which parts of any piece are missing, such as a `Composition` for music."""
+
+    def arrange(self, item: Any) -> Any:
+        """Return an item whose `missing` says what is left to fill."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -113,6 +129,7 @@ class Kind(ABC):
     draws: ClassVar[int] = 32  # random fills that an answer is made of
     stretch: ClassVar[int] = 512  # the longest stretch that is filled at once, in steps
     around: ClassVar[int] = 512  # steps that a stretch sees on either side
+    arranging: ClassVar[type[Arranging] | None] = None  # what can say which parts are missing
 
     @property
     @abstractmethod

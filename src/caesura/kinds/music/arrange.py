@@ -84,7 +84,7 @@ def arrange(
 
 
 def parse_keys(text: str) -> range:
-    """The keys from one pitch to another, as '60', 'C4', '60-84' or 'Bb3-F#5', counted from 0."""
+    """Return keys, counted from 0, from pitches such as '60', 'C4', '60-84' or 'Bb3-F#5'."""
     first, dash, last = text.partition("-")
     ends = [_pitch(first, text), _pitch(last if dash else first, text)]
     if ends[1] < ends[0]:

@@ -1,9 +1,10 @@
 """Songs and piano rolls, opened: on a grid of steps, and with other notes in their gaps."""
 
+import base64
 import io
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int8, Shaped
@@ -24,6 +25,8 @@ class SongItem(Item):
 
     Nothing is missing in a song by itself; `arrange` gives an item that says what is.
     """
+
+    suffix: ClassVar[str] = ".mid"
 
     song: Song
     steps_per_beat: int
@@ -72,6 +75,10 @@ class SongItem(Item):
         """Return the content of a MIDI file."""
         return filled.to_bytes()
 
+    def plain(self, filled: Song) -> str:
+        """Return the MIDI file in base64."""
+        return base64.b64encode(filled.to_bytes()).decode("ascii")
+
     def view(self, filled: Song) -> dict[str, Any]:
         """Return the notes as [key, first step, step after the last, velocity].
 
@@ -107,6 +114,8 @@ class SongItem(Item):
 class RollItem(Item):
     """A piano roll: an array [steps, 88] of 0 and 1, in which NaN is missing."""
 
+    suffix: ClassVar[str] = ".npy"
+
     roll: Any
     steps_per_beat: int
     name: str = "The roll"
@@ -139,6 +148,10 @@ class RollItem(Item):
         content = io.BytesIO()
         np.save(content, filled)
         return content.getvalue()
+
+    def plain(self, filled: Any) -> list[Any]:
+        """Return the roll as a list of lists."""
+        return np.asarray(filled).tolist()
 
     def steps_of_bars(self, first: int, stop: int) -> slice:
         """Raise an error: a roll has no bars."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.kinds.base import Kind
+from caesura.kinds.base import Arranging, Kind
+from caesura.kinds.music.composition import Composition
 from caesura.kinds.music.items import MusicItem, RollItem, SongItem
 from caesura.kinds.music.midi import Song, read_midi
 from caesura.kinds.music.roll import KEYS
@@ -50,6 +51,7 @@ class Music(Kind):
     suffixes: ClassVar[tuple[str, ...]] = (".mid", ".midi", ".npy")
     binary: ClassVar[bool] = True
     draws: ClassVar[int] = 8
+    arranging: ClassVar[type[Arranging] | None] = Composition
 
     steps_per_beat: int = 2
 

@@ -126,7 +126,7 @@ def _fill_key(
     """Fit the notes across a gap's edges to the stretches where the key is on; give the others.
 
     A note from before goes on if the key stays on, and is cut off otherwise. A note that sounds
-    behind the gap begins where the key last went on in it, or else at its end.
+    after the gap begins where the key last went on in it, or else at its end.
     """
     coming = {space for space in spaces if space.across(start)}
     leaving = {space for space in spaces if space.across(stop)}

@@ -96,7 +96,7 @@ def learn_columns(loaded: List[Any], choice: Choice, time: str) -> tuple[Column,
 
 
 def chosen_names(asked: Any, known: list[str], what: str) -> list[str]:
-    """Names of columns, from names or numbers, or from nothing."""
+    """Return the names of columns, from names, numbers or None."""
     if asked is None:
         return []
     if isinstance(asked, str | int):
@@ -197,7 +197,7 @@ def _observed_cells(parts: List[Any]) -> int:
 
 
 def finite_numbers(table: Any, place: int, name: str) -> Float64[np.ndarray, " T"]:
-    """Numbers, of which none is infinite."""
+    """Return the numbers of a column, none of which may be infinite."""
     column = tables.column(table, place)
     numbers = tables.numbers(column)
     if numbers is None:
@@ -266,7 +266,7 @@ def _limit(pair: Any) -> tuple[float | None, float | None]:
 def check_bounds(
     column: Float64[np.ndarray, " T"], name: str, low: float | None, high: float | None
 ) -> None:
-    """One sentence if what was observed breaks the bounds that are said to hold."""
+    """Raise an error if an observed number is outside the bounds."""
     outside = np.zeros(len(column), bool)
     if low is not None:
         outside |= column < low
@@ -280,7 +280,7 @@ def check_bounds(
 
 
 def check_covariate(column: Float64[np.ndarray, " T"], name: str) -> None:
-    """One sentence if it has a hole: nobody would fill it."""
+    """Raise an error if a covariate is missing somewhere: nothing would fill it."""
     if (holes := np.isnan(column)).any():
         raise CaesuraError(
             f"The covariate '{name}' is missing in row {int(np.argmax(holes))}: "

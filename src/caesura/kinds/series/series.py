@@ -1,5 +1,6 @@
 """Series: a table of numbers and levels, one row a step, from DataFrames, arrays or files."""
 
+import json
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 LEAST_OBSERVED = 100  # numbers in a column
 INTERVAL = (0.05, 0.95)  # that is drawn
-MOST_PANELS = 8
 
 
 @dataclass(frozen=True)
@@ -280,21 +280,21 @@ class Series(Kind):
 
         item: TableItem = fill.item
         answers = (fill.best, *(fill.quantile(level) for level in INTERVAL))
-        drawn = []
+        drawn: list[Filled] = []
         for number, column in enumerate(self.filled[: self.numbers]):
             missing = fill.missing[item.written_rows, number]
-            if missing.any() and len(drawn) < MOST_PANELS:
+            if missing.any():
                 parts = [tables.column(table, item.places[number]) for table in answers]
                 curves = map(tables.as_numbers, parts)
                 drawn.append(Filled(column.name, item.x, missing, *curves))
-        if not drawn:
-            raise CaesuraError("No number was filled that could be drawn.")
         return plot_filled(drawn, "90 % interval")
 
 
 @dataclass(frozen=True, eq=False)
 class TableItem(Item):
     """A table on an even grid of steps, and the text of the CSV file that it was read from."""
+
+    suffix: ClassVar[str] = ".csv"
 
     kind: Series
     table: Any
@@ -413,6 +413,15 @@ class TableItem(Item):
             words = words.set_axis(self.rows).reindex(range(len(filled))).fillna("")
             words[self.kind.time] = filled[self.kind.time].astype(str)
         return plain_csv(fill_cells(words, given, filled))
+
+    def plain(self, filled: Any) -> Any:
+        """Return a table as an object of columns, index and data, an array as a list of lists."""
+        if tables.is_frame(filled):
+            text = filled.to_json(orient="split", date_format="iso", double_precision=15)
+            return json.loads(text)
+        if filled.dtype.kind == "f":  # NaN, in a column that is left as it is, is no JSON
+            filled = np.where(np.isnan(filled), np.array(None), filled)
+        return filled.tolist()
 
     def probabilities(self, means: Float32[np.ndarray, "T D"]) -> dict[str, Any]:
         """Return how often each level of each category was drawn, from the means of draws.

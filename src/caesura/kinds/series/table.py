@@ -196,9 +196,9 @@ def _check_names(names: list[str]) -> None:
 def _check_parquet(path: Path) -> None:
     from pyarrow.parquet import read_metadata
 
-    told = read_metadata(path)
-    if told.num_rows * told.num_columns > MOST_CELLS:
-        raise CaesuraError(f"It has {told.num_rows} rows, too many to be read at once.")
+    shape = read_metadata(path)
+    if shape.num_rows * shape.num_columns > MOST_CELLS:
+        raise CaesuraError(f"It has {shape.num_rows} rows, too many to be read at once.")
 
 
 def _is_number(word: Any) -> bool:

@@ -155,7 +155,7 @@ class Text(Kind):
 
     @cached_property
     def _numbers(self) -> Int32[np.ndarray, " codes"]:
-        """The number of each code point; the last entry is for all that lie beyond the alphabet."""
+        """The number of each code point; the last entry is for all beyond the alphabet."""
         symbols = _codes(self.alphabet)
         numbers = np.full(int(symbols.max()) + 2, UNKNOWN, np.int32)
         numbers[symbols] = np.arange(len(symbols))
@@ -169,6 +169,8 @@ class Text(Kind):
 @dataclass(frozen=True, eq=False)
 class TextItem(Item):
     """A text and its code points."""
+
+    suffix: ClassVar[str] = ".txt"
 
     kind: Text
     text: str
