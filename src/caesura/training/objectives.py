@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from caesura.nets.batch import Inputs, Tuning, contexts
+from caesura.hardware import Tuning
+from caesura.nets.batch import Inputs, contexts
 from caesura.nets.heads.base import Head
 from caesura.nets.rnn import Net
 from caesura.training.batches import Example
