@@ -31,7 +31,7 @@ from caesura.modelfile import read_info
 from caesura.scoring.calibration import BINS, KeyTally, SymbolTally
 from caesura.scoring.gaps import score_gaps, score_positions
 from caesura.strategies import STRATEGIES
-from caesura.training.recipe import choose
+from caesura.training.recipe import OLD_NAMES, choose
 
 RESULTS = Path(__file__).parent / "cards"
 GAP, MARGIN = 5, 10
@@ -237,12 +237,13 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     recipes: dict[str, list[str]] = {}
     for record in records.values():
         plain = choose(record["recipe"], name, kind.options, {}).recipe
-        fields = {k: v for k, v in record["fields"].items() if v != _listed(getattr(plain, k))}
+        own = {OLD_NAMES.get(k, k): v for k, v in record["fields"].items()}
+        fields = {k: v for k, v in own.items() if v != _listed(getattr(plain, k))}
         settings = [f"--set {shlex.quote(_setting(*field))}" for field in fields.items()]
         recipes.setdefault(" ".join(settings), []).append(record["recipe"])
-    own = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
+    of_kind = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
     trainings = {
-        f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {own}"
+        f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {of_kind}"
         for settings, names in recipes.items()
     }
     seed = info["training"]["seed"]

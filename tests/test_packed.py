@@ -197,7 +197,7 @@ def test_damage_is_one_sentence(tmp_path):
         (folder / name).write_bytes(content[name])
     assert open_packed(folder).pieces.fingerprint == header["sha256"]
     (folder / "values").unlink()
-    with pytest.raises(CaesuraError, match="There is no file or directory .*values"):
+    with pytest.raises(CaesuraError, match=r"There is no file or directory .*values"):
         open_packed(folder)
 
 
