@@ -49,7 +49,7 @@ class Card(NamedTuple):
     sets: tuple[str, ...]
     serves: str
     fails: str
-    gaps: dict[str, int]  # by strategy, how many of each set: bayes is slow
+    gaps: dict[str, int]  # by strategy, how many of each set: `sir` is slow
     options: dict[str, dict[str, int]]
 
 
@@ -63,7 +63,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen, and so are long gaps, which it fills with words that "
         "fit their edges better than each other. It has learnt the biases of its source.",
-        gaps={"nade": 5_000, "oneway": 5_000, "onegram": 5_000},
+        gaps={"sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(
@@ -73,7 +73,7 @@ CARDS = {
         fails="It sees which of the 88 keys sound at each eighth note: no dynamics, no pedal, "
         "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
         "struck again. Styles beyond its sources are guesses.",
-        gaps={"nade": 2_000, "oneway": 2_000, "onegram": 2_000},
+        gaps={"sir": 500, "nade": 2_000, "oneway": 2_000, "onegram": 2_000},
         options={},
     ),
 }

@@ -2,8 +2,8 @@
 
 The folder of CAESURA_DATA holds `series/`, with ETTh1.csv.xz, beijing_air.npz, italy_air.npz and
 physionet2012_a.npz, and `series/published/` with the benchmark's own figures. Everything is
-standardised by the training part; windows do not overlap; entries are withheld in all three parts (of
-PhysioNet, in the validation and test parts), and what is withheld is never learnt from.
+standardised by the training part; windows do not overlap. Entries are withheld in all three parts
+(of PhysioNet, in the validation and test parts), and never learnt from.
 """
 
 import csv
@@ -26,7 +26,7 @@ FACTORS = {48: 0.36, 24: 0.0055, 12: 0.07}  # of how many blocks
 
 
 class Part(NamedTuple):
-    """Windows [n, T, D], NaN where data lack values, which entries are withheld, and when it was."""
+    """Windows [n, T, D], NaN where data lack values, the entries withheld, and the times."""
 
     values: np.ndarray
     withheld: np.ndarray

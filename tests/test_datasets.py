@@ -256,9 +256,9 @@ def test_the_registry_is_whole():
         ),
         (
             lambda f: datasets.load("wiki96", "test", f),
-            "cannot be downloaded: put text/wiki96.train",
+            "cannot be downloaded: put text/wiki96",
         ),
-        (lambda f: datasets.fetch("wiki96", f), "cannot be downloaded: put text/wiki96.train"),
+        (lambda f: datasets.fetch("wiki96", f), "cannot be downloaded: put text/wiki96"),
     ],
 )
 def test_a_mistake_gets_one_sentence(tmp_path, ask, said):
