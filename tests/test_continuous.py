@@ -11,6 +11,7 @@ from caesura.nets.architecture import describe
 from caesura.nets.frames import Continuous
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import onegram, unidirectional
+from caesura.sequence import FrameSpec
 
 FRAME = Continuous(3)
 NOTHING = np.zeros((2, 3), bool)
@@ -128,6 +129,6 @@ def test_samples_of_the_onegram_fall_into_its_bins():
 def test_nets_of_numbers_are_described_and_built_again():
     shape = {"head": "mixture", "hidden": 4, "head_hidden": 5}
     forward = describe(unidirectional(jax.random.key(0), FRAME, **shape))
-    assert (forward.frame, forward.size, forward.head) == ("continuous", 3, "mixture")
+    assert (forward.frame, forward.head) == (FrameSpec("continuous", 3), "mixture")
     counts = describe(onegram(FRAME, counted()))
-    assert (counts.frame, counts.size, counts.head) == ("continuous", 3, "histogram")
+    assert (counts.frame, counts.head) == (FrameSpec("continuous", 3), "histogram")

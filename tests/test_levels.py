@@ -10,14 +10,15 @@ import pytest
 
 from caesura.errors import CaesuraError
 from caesura.hardware import Tuning
-from caesura.nets.architecture import Architecture, describe
+from caesura.nets.architecture import describe
 from caesura.nets.bins import BINS, OFF, ON
-from caesura.nets.frames import Continuous
+from caesura.nets.frames import Continuous, make_frame
 from caesura.nets.heads import mixture
 from caesura.nets.heads.base import Query
 from caesura.nets.heads.mixture import Mixture
 from caesura.nets.memory import DEPTH
 from caesura.nets.rnn import bidirectional, onegram
+from caesura.sequence import FrameSpec
 from caesura.training.batches import Example
 from caesura.training.objectives import total_nll
 
@@ -222,14 +223,13 @@ def test_frames_know_their_switches_and_so_do_descriptions():
     assert FRAME.start(jax.random.key(0))[2:5].tolist() == [0, 0, 0]
     net = bidirectional(jax.random.key(0), FRAME, head="mixture", hidden=4, head_hidden=5)
     told = describe(net)
-    assert (told.categories, told.informing) == ((2, 3), 1)
+    assert told.frame == FrameSpec("continuous", 6, 1, (2, 3))
     assert told.build(jax.random.key(1)).frame == FRAME
-    shape = {"cell": "tanh", "hidden": 4, "layers": 1, "missing_input": "none"}
     for frame, categories in [("continuous", (2, 4)), ("binary", (2,))]:
-        with pytest.raises(CaesuraError, match="do not fit into its"):
-            Architecture("both", frame, 3, "mixture", **shape, categories=categories)
+        with pytest.raises(CaesuraError, match="do not fit into a"):
+            make_frame(FrameSpec(frame, 3, categories=categories))
     with pytest.raises(CaesuraError, match="'categories' must be at least 2"):
-        Architecture("both", "continuous", 3, "mixture", **shape, categories=(1,))
+        make_frame(FrameSpec("continuous", 3, categories=(1,)))
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from caesura.kinds.base import Kind
 from caesura.modelfile import Model, read_model, write_model
 from caesura.nets.frames import Frame
 from caesura.nets.pair import Nets, Pair
-from caesura.nets.rnn import Net
+from caesura.nets.rnn import Net, NetName
 from caesura.pretrained import find_model
 from caesura.sequence import Sequence
 from caesura.strategies import NADE, STRATEGIES, Strategy, Window, around_each
-from caesura.strategies.base import Estimate, NetName
+from caesura.strategies.base import Estimate
 
 Missing = Any  # a slice, a list of steps, or a mask over steps or values
 MOST_SAMPLES = 100_000
@@ -264,7 +264,8 @@ class Filler:
 
 def load(model: str | os.PathLike[str]) -> Filler:
     """A model that comes with the library, by its name ('text' or 'music'), or one from a file."""
-    return Filler(**read_model(find_model(model))._asdict())
+    found = read_model(find_model(model))
+    return Filler(found.kind, found.nets, found.strategy, found.training)
 
 
 def join(first: Filler, *others: Filler) -> Filler:

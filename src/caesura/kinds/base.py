@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from caesura.sequence import Sequence
+from caesura.sequence import FrameSpec, Sequence
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,11 @@ class Kind(ABC):
     def categories(self) -> tuple[int, ...]:
         """How many levels each category has, whose switches stand before those that inform."""
         return ()
+
+    @property
+    def frame_spec(self) -> FrameSpec:
+        """The frames of the kind; to be replaced by `frame`."""
+        return FrameSpec(self.frame, self.size, self.informing, self.categories)
 
     @abstractmethod
     def read(self, data: Any) -> Sequence:

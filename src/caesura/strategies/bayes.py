@@ -12,8 +12,7 @@ from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads.base import Query
 from caesura.nets.heads.linear import Independent
-from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName
+from caesura.nets.rnn import Net, NetName
 from caesura.strategies.cursor import Conditional, Cursor
 from caesura.strategies.gibbs import Gibbs
 from caesura.strategies.window import Window

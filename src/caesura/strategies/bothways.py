@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, PRNGKeyArray, PyTree, Shaped
 
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
-from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, NetName, Strategy, exactly, split_lanes
+from caesura.nets.rnn import Net, NetName
+from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Step, Visit, draw, force
 from caesura.strategies.nade import each_alone
 from caesura.strategies.window import Window

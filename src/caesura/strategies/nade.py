@@ -12,12 +12,11 @@ from caesura.errors import whole_number
 from caesura.hardware import SETS, power_of_four
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
-from caesura.nets.rnn import Input, Net, Stack, States
+from caesura.nets.rnn import Input, Net, NetName, Stack, States
 from caesura.sequence import Gap
 from caesura.strategies.base import (
     Estimate,
     Marginals,
-    NetName,
     Strategy,
     exactly,
     log_mean,

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from caesura.nets.heads.base import Query
-from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, NetName, Strategy, exactly, split_lanes
+from caesura.nets.rnn import Net, NetName
+from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Noted, Step, note
 from caesura.strategies.window import Window
 

@@ -20,8 +20,7 @@ from caesura.filler.filler import Filler, make_key
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
 from caesura.nets.frames import Continuous, Frame, make_frame
-from caesura.nets.rnn import Net, count, onegram, onegram_of
-from caesura.strategies.base import NetName
+from caesura.nets.rnn import Net, NetName, count, onegram, onegram_of
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.corpus.packed import Packed, check_fields, is_packed, open_packed
@@ -72,7 +71,7 @@ def train(
     if packed:
         check_fields(packed, chosen[0].kind_fields)
     learnt = packed.kind if packed else kind_type.learn(items, **chosen[0].kind_fields)
-    frame = make_frame(learnt.frame, learnt.size, learnt.informing, learnt.categories)
+    frame = make_frame(learnt.frame_spec)
     pieces = packed.pieces if packed else _read(learnt, frame, items, "training data")
     first = chosen[0].recipe
     split = (
@@ -236,17 +235,14 @@ def _onegram_of_packed(packed: Packed, frame: Frame, valid: Pieces) -> Net:
 
 def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
     return Architecture(
-        direction="both" if recipe.net == "bidirectional" else "forward",
-        frame=kind.frame,
-        size=kind.size,
+        net=recipe.net,
+        frame=kind.frame_spec,
         head=recipe.head or kind.head,
         cell=recipe.cell,
         hidden=recipe.hidden,
         layers=recipe.layers,
         missing_input=recipe.missing_input,
         head_hidden=recipe.head_hidden,
-        informing=kind.informing,
-        categories=kind.categories,
     )
 
 

@@ -1,4 +1,4 @@
-"""The one-gram of real numbers (the share of each bin) and of categories (the share of each level)."""
+"""The one-gram of numbers (the share of each bin) and of categories (the share of each level)."""
 
 import jax
 import jax.numpy as jnp
