@@ -157,7 +157,7 @@ def evaluate(
     answers = over_gaps(ask, net, strategy, pieces, **choice)
     of_whole, of_steps, effective = answers.of_gaps
     return Evaluation(
-        type(strategy).__name__.lower(),
+        strategy.name,
         _gap_scores(answers._replace(of_gaps=of_whole)),
         _position_scores(net, answers._replace(of_gaps=of_steps)),
         None if effective is None else float(np.mean(effective)),
