@@ -71,7 +71,7 @@ def check_stopped(folder, stderr):
     checkpoints = folder.glob("new.model.checkpoints/bidirectional/*.checkpoint")
     assert max(int(path.stem) for path in checkpoints) in range(1, 6)
     typed = shlex.join(training(folder)[1:])
-    assert stderr.splitlines()[-1] == f"Stopped; to go on: caesura train --resume {typed}"
+    assert stderr.splitlines()[-1] == f"Stopped; to continue: caesura train --resume {typed}"
 
 
 @pytest.mark.slow

@@ -1,13 +1,11 @@
 """`caesura evaluate`: how well strategies know gaps that are made in complete data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caesura.cli.gap_counter import GapCounter
-from caesura.cli.models import kind_of, load_model
-from caesura.cli.options import DataFolder, Json, ModelArgument, Seed
+from caesura.cli.options import STRATEGY_NAMES, DataDirectory, Json, ModelArgument, Seed
 from caesura.cli.output import answer_json, answer_table, note
 from caesura.cli.places import check_output
 from caesura.cli.sources import load_sources, parse_sources
@@ -17,15 +15,7 @@ from caesura.pretrained import find_model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from caesura.scoring.gaps import GapScores, PositionScores
-
-
-class Result(NamedTuple):
-    """What was measured of a strategy."""
-
-    whole: "GapScores"
-    positions: "PositionScores"
-    effective_samples: float | None  # where a fill is one of weighted ones
+    from caesura.scoring.gaps import Evaluation
 
 
 def evaluate(
@@ -34,16 +24,16 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Files, folders, or public sets by name (`caesura data list`), of which the split "
-            "'test' is meant unless it is given as name:split.",
+            help="Files, directories, or public sets by name (`caesura data list`): the "
+            "split 'test', or another as name:split.",
         ),
     ],
-    gap: Annotated[int, typer.Option(metavar="STEPS", help="How long the gaps are.")] = 5,
+    gap: Annotated[int, typer.Option(metavar="STEPS", help="The length of the gaps.")] = 5,
     strategy: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[,NAME...]",
-            help="One or more of nade, bothways, gsn, bayes, sir, oneway and onegram.",
+            help=f"How to fill and score: one or more of {STRATEGY_NAMES}.",
             show_default="the model's own",
         ),
     ] = None,
@@ -54,7 +44,7 @@ def evaluate(
         int | None,
         typer.Option(
             metavar="GAPS",
-            help="At most so many gaps, evenly spread over the data.",
+            help="The largest number of gaps, evenly spread over the data.",
             show_default="all",
         ),
     ] = None,
@@ -67,114 +57,102 @@ def evaluate(
             "intervals and the PIT, as a .png, .svg or .pdf file.",
         ),
     ] = None,
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
     """Measure the negative log-likelihood of gaps in data that the model has not seen.
 
-    NLLs are in nats: those of whole gaps, and by position those of each step by itself. For these,
-    a last table shows how often what is stated comes true: whether the model can be believed.
+    The first table has the NLL of whole gaps, in nats; the second that of each step of a gap by
+    itself. The last table shows how often stated probabilities come true: the calibration.
     """
-    from caesura.filler.filler import make_key
-    from caesura.scoring.gaps import GapChoice, effective_samples, score_gaps, score_positions
-
-    make_key(seed)
-    weights = find_model(model)
     if picture is not None:
-        from caesura.plots.plot import check_picture, save_picture
+        from caesura.plots import check_picture, save_picture
 
         check_picture(picture)
-        check_output(picture, (weights, *data))
-    filler = load_model(weights)
-    methods = [filler.method(name.strip() or None) for name in (strategy or "").split(",")]
-    if len({method.name for method in methods}) < len(methods):
-        raise CaesuraError(f"The strategies '{strategy}' hold one of them twice.")
-    sources = parse_sources(data, kind_of(filler), "test")
-    sequences = []
-    for number, item in enumerate(filler.kind.items(load_sources(sources, folder))):
-        sequence = filler.kind.read_complete(item)
-        if sequence.missing.any():
-            raise CaesuraError(f"Item {number} of the data has missing values.")
-        sequences.append(sequence.values)
-    choice: GapChoice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
-    results = {}
-    for method in methods:
-        given = (method.net, method.strategy, sequences)
-        with GapCounter(method.name) as counter:
-            whole = score_gaps(*given, **choice, report=counter.count)
-        with GapCounter(f"{method.name} by position") as counter:
-            positions = score_positions(*given, **choice, report=counter.count)
-        results[method.name] = Result(whole, positions, effective_samples(*given, **choice))
+        check_output(picture, (find_model(model), *data))
+    from caesura.filler import load
+    from caesura.training.progress import counting
+
+    filler = load(model)
+    names = [name.strip() for name in strategy.split(",")] if strategy else [filler.strategy]
+    if len({*names}) < len(names):
+        raise CaesuraError(f"The strategies '{strategy}' contain one of them twice.")
+    for name in names:
+        filler.method(name)  # mistakes are found before the work begins
+    sources = parse_sources(data, filler.kind.name, "test")
+    items = [filler.kind.open(item) for item in filler.kind.items(load_sources(sources, folder))]
+    choice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
+    results = []
+    for name in names:
+        with counting(f"{name}: gaps") as count:
+            results.append(filler.evaluate(items, strategy=name, report=count, **choice))
     if picture is not None:
         save_picture(_draw(results), picture)
         note(f"The picture is in '{picture}'.")
     if json:
         asked = {"model": model, "data": data, "gap": gap, "margin": margin, "seed": seed}
-        answer_json(asked | {"results": [_told(*result) for result in results.items()]})
+        answer_json(asked | {"results": [result.to_dict() for result in results]})
     else:
         _show(results)
 
 
-def _draw(results: dict[str, Result]) -> "Figure":
-    from caesura.plots.calibration import plot_calibration
-    from caesura.plots.plot import plot_positions
+def _draw(results: "list[Evaluation]") -> "Figure":
+    from caesura.plots import plot_calibration, plot_positions
     from caesura.scoring.calibration import NumberTally
 
-    nll = {name: result.positions.nll for name, result in results.items()}
-    tallies = {name: result.positions.tally for name, result in results.items()}
+    nll = {result.strategy: result.positions.nll for result in results}
+    tallies = {result.strategy: result.positions.tally for result in results}
     numbers = {name: tally for name, tally in tallies.items() if isinstance(tally, NumberTally)}
-    return plot_calibration(nll, numbers) if numbers else plot_positions(nll)
+    if not numbers:
+        return plot_positions(nll)
+    return plot_calibration(
+        nll,
+        {name: tally.crps for name, tally in numbers.items()},
+        {name: tally.coverage for name, tally in numbers.items()},
+        {name: tally.pit for name, tally in numbers.items()},
+    )
 
 
-def _told(name: str, result: Result) -> dict[str, Any]:
-    told: dict[str, Any] = {"strategy": name} | result.whole._asdict()
-    if result.effective_samples is not None:
-        told["effective_samples"] = result.effective_samples
-    by_position = {
-        "nll_by_position": result.positions.nll.tolist(),
-        "calibration": result.positions.tally.told(),
-    }
-    return told | by_position
-
-
-def _show(results: dict[str, Result]) -> None:
+def _show(results: "list[Evaluation]") -> None:
     answer_table(
         ["strategy", "NLL", "± SE", "gaps", "left out"],
         [
             [
-                name,
-                f"{result.whole.nll:.3f}",
-                f"{result.whole.standard_error:.3f}",
-                str(result.whole.gaps),
-                str(result.whole.left_out),
+                result.strategy,
+                f"{result.gaps.nll:.3f}",
+                f"{result.gaps.standard_error:.3f}",
+                str(result.gaps.gaps),
+                str(result.gaps.left_out),
             ]
-            for name, result in results.items()
+            for result in results
         ],
     )
-    for name, result in results.items():
+    for result in results:
         if (worth := result.effective_samples) is not None:
-            print(f"\nThe particles of a fill by '{name}' are worth {worth:.1f} independent ones.")
+            print(
+                f"\nThe particles of a fill by '{result.strategy}' are worth {worth:.1f} "
+                "independent draws."
+            )
     print()
-    curves = [result.positions.nll for result in results.values()]
+    curves = [result.positions.nll for result in results]
     answer_table(
-        ["position", *results],
+        ["position", *(result.strategy for result in results)],
         [
             [str(position), *(f"{nll:.3f}" for nll in step)]
             for position, step in enumerate(zip(*curves, strict=True), 1)
         ],
     )
     print()
-    columns = next(iter(results.values())).positions.tally.columns
     answer_table(
-        ["strategy", "position", *columns.values()],
+        ["strategy", "position", *results[0].positions.tally.columns.values()],
         [
-            [name, str(position), *(f"{rate:.3f}" for rate in rates)]
-            for name, result in results.items()
+            [result.strategy, str(position), *(f"{rate:.3f}" for rate in rates)]
+            for result in results
             for position, rates in enumerate(zip(*_rates(result), strict=True), 1)
         ],
     )
 
 
-def _rates(result: Result) -> list[list[float]]:
-    """How often what is stated comes true, column by column."""
-    return list(result.positions.tally.told()["by_position"].values())
+def _rates(result: "Evaluation") -> list[list[float]]:
+    """Return how often stated probabilities come true, column by column."""
+    return list(result.positions.tally.to_dict()["by_position"].values())

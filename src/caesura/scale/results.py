@@ -15,6 +15,7 @@ import pyarrow.parquet
 from caesura.errors import CaesuraError
 from caesura.files import lock, make_folder, replacing, write_text
 
+
 class Answer(NamedTuple):
     """What becomes of a row: a fill and how sure it is, or the reason why there is none."""
 
