@@ -80,8 +80,8 @@ def series(
         list[str] | None,
         typer.Option(
             metavar="[COLUMN=]LEAST:MOST",
-            help="Bounds of the fills, of all columns or of one: 0: is never negative, humidity=0:100 "
-            "is for one column; may be given several times.",
+            help="Bounds of the fills of all columns, or of one: 0: is never negative, "
+            "humidity=0:100 is for one column; may be given several times.",
         ),
     ] = None,
     freq: Annotated[
