@@ -131,7 +131,7 @@ def measure(name: str, share: float) -> None:
                 "standard_error": whole.standard_error,
                 "gaps": whole.gaps,
                 "nll_by_position": steps.nll.tolist(),
-                "calibration": steps.tally.told(),
+                "calibration": steps.tally.to_dict(),
             }
             print(f"{set_name} {strategy}: {whole.nll:.3f} ± {whole.standard_error:.3f}")
     document = {

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 
-from caesura.plots.plot import COLOURS, make_panels, save_picture
+from caesura.plots import COLOURS, make_panels, save_picture
 from demo.tune import song
 
 CLIENTS = 8

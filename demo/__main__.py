@@ -9,8 +9,7 @@ from rich.console import Console
 
 import caesura
 from caesura.files import make_folder, write_text
-from caesura.plots.plot import save_picture
-from caesura.plots.series import plot_filled
+from caesura.plots import plot_filled, save_picture
 from demo import terminal
 from demo.bars import refill
 from demo.carbon import UPDATES, fill_weeks
@@ -50,7 +49,7 @@ def main(
     for name, version in refilled.songs.items():
         version.save(folder / f"{name}.mid")
     save_picture(refilled.fill.plot(), folder / "filled.png")
-    save_picture(plot_filled(weeks.first_years, "90 % interval"), folder / "co2.png")
+    save_picture(plot_filled([weeks.first_years], "90 % interval"), folder / "co2.png")
     write_text(folder / "index.html", write_page(restorations, contest, refilled, weeks))
     terminal.farewell(console, folder / "index.html", time.perf_counter() - began)
 

@@ -6,7 +6,7 @@ import numpy as np
 from statsmodels.datasets import co2
 
 from caesura.kinds.music.roll import runs
-from caesura.plots.series import Filled
+from caesura.plots import Filled
 from caesura.sklearn import SeriesImputer
 
 COLUMN = "co2"

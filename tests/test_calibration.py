@@ -37,7 +37,7 @@ def error(pairs):
 def test_symbols_are_counted_as_a_plain_loop_does():
     log_probs = log_probs_of((40, 3, 1, 9))
     truth = truth_from(log_probs)
-    told = tally_symbols(log_probs, truth).told()
+    told = tally_symbols(log_probs, truth).to_dict()
     everything = []
     for step in range(3):
         first = fifth = 0
@@ -68,7 +68,7 @@ def test_symbols_are_counted_as_a_plain_loop_does():
 def test_keys_are_counted_as_a_plain_loop_does():
     log_probs = log_probs_of((30, 2, 4, 2))
     truth = truth_from(log_probs)
-    told = tally_keys(log_probs, truth).told()
+    told = tally_keys(log_probs, truth).to_dict()
     for step in range(2):
         pairs, right, chosen, whole = [], 0, 0, 0
         for n in range(30):
@@ -97,8 +97,8 @@ def test_batches_add_up(frame, shape):
     truth = truth_from(log_probs)
     tally = TALLIES[frame]
     added = tally(log_probs[:20], truth[:20]) + tally(log_probs[20:], truth[20:])
-    assert flat(added.told()) == pytest.approx(flat(tally(log_probs, truth).told()))
-    json.dumps(added.told(), allow_nan=False)
+    assert flat(added.to_dict()) == pytest.approx(flat(tally(log_probs, truth).to_dict()))
+    json.dumps(added.to_dict(), allow_nan=False)
 
 
 def flat(document):
@@ -129,7 +129,7 @@ def test_the_error_is_small_for_an_honest_model_and_large_for_a_boastful_one(fra
 
 def test_a_bin_without_statements_has_no_rates():
     log_probs = np.log(np.full((5, 2, 1, 4), 0.25))
-    told = tally_symbols(log_probs, np.zeros((5, 2, 1), int)).told()
+    told = tally_symbols(log_probs, np.zeros((5, 2, 1), int)).to_dict()
     filled = [bin_ for bin_ in told["reliability"] if bin_["statements"]]
     assert filled == [{"statements": 10, "stated": pytest.approx(0.25), "true": 1.0}]
     assert told["reliability"][9] == {"statements": 0, "stated": None, "true": None}
@@ -138,6 +138,6 @@ def test_a_bin_without_statements_has_no_rates():
 def test_a_certain_statement_falls_into_the_last_bin():
     log_probs = np.zeros((3, 1, 2, 2))
     log_probs[..., 0] = -np.inf
-    told = tally_keys(log_probs, np.ones((3, 1, 2), int)).told()
+    told = tally_keys(log_probs, np.ones((3, 1, 2), int)).to_dict()
     assert told["reliability"][BINS - 1] == {"statements": 6, "stated": 1.0, "true": 1.0}
     assert told["by_position"]["precision"] == [1.0]

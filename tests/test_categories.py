@@ -8,11 +8,11 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from caesura.filler.imputation import fill_quantiles
+from caesura.filler.medians import fill_median
 
 import caesura
 from caesura.errors import CaesuraError, CaesuraWarning
-from caesura.filler.imputation import fill_quantiles
-from caesura.filler.medians import fill_median
 from caesura.kinds.series.levels import FEW, MOST
 from caesura.sklearn import SeriesImputer
 from caesura.training.train import train

@@ -199,7 +199,7 @@ def test_evaluate_compares_strategies(folder):
         strict=True,
     ):
         assert stated == [f"{rate:.3f}" for rate in wanted]
-    assert result.stderr.splitlines()[-1] == "onegram by position: 8/8 gaps"
+    assert result.stderr.splitlines()[-1] == "onegram: 8/8 gaps"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""`evaluate` scores the paper's gaps, each once, with states from one pass."""
+"""Scores of gaps: each gap counts once, with states from one pass."""
+
+import json
 
 import jax
 import numpy as np
@@ -6,9 +8,11 @@ import pytest
 
 import oracle
 from caesura.errors import CaesuraError
-from caesura.scoring import gaps as evaluate
+from caesura.hardware import Room
+from caesura.nets.pair import Pair
+from caesura.scoring import gaps as scoring_gaps
 from caesura.scoring.gaps import (
-    Room,
+    evaluate,
     over_gaps,
     score_gaps,
     score_positions,
@@ -46,7 +50,7 @@ def score_alone(net, strategy, values, gap):
 @pytest.mark.parametrize("state_bytes", [1, 10**6], ids=["one by one", "side by side"])
 @pytest.mark.parametrize("name", ["nade", "onegram"])
 def test_every_gap_counts_once_as_if_it_were_alone(name, state_bytes, monkeypatch):
-    monkeypatch.setattr(evaluate, "room", lambda: Room(gaps=4, state_bytes=state_bytes))
+    monkeypatch.setattr(scoring_gaps, "room", lambda: Room(gaps=4, state_bytes=state_bytes))
     strategy = STRATEGIES[name]()
     net = make_net(strategy.net, "bernoulli", cell="gru")
     pieces = [random_values(net.frame, length, length) for length in (9, 4, 13, 12)]
@@ -63,6 +67,34 @@ def test_every_gap_counts_once_as_if_it_were_alone(name, state_bytes, monkeypatc
     assert whole.standard_error == pytest.approx(joint.std(ddof=1) / 16**0.5, rel=1e-4)
     assert positions.nll == pytest.approx(steps.mean(axis=0), rel=1e-5)
     assert positions.standard_error == pytest.approx(steps.std(axis=0, ddof=1) / 16**0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gsn", "onegram", "sir"])
+def test_an_evaluation_is_that_of_its_parts(name):
+    strategy = STRATEGIES[name]()
+    pair = Pair(make_net("forward", "softmax"), make_net("bidirectional", "softmax"))
+    net = pair if name == "sir" else make_net(strategy.net, "softmax")
+    pieces = [random_values(net.frame, length, length) for length in (9, 12)]
+    told = []
+    choice = {"gap": 3, "margin": 2, "limit": 5, "seed": 4}
+    found = evaluate(net, strategy, pieces, **choice, report=lambda *n: told.append(n))
+    assert found.strategy == name
+    assert told[-1] == (5, 5)
+    assert found.gaps == score_gaps(net, strategy, pieces, **choice)
+    positions = score_positions(net, strategy, pieces, **choice)
+    np.testing.assert_array_equal(found.positions.nll, positions.nll)
+    answer = found.to_dict()
+    assert ("effective_samples" in answer) == (name == "sir")
+    assert answer["calibration"] == positions.tally.to_dict()
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+
+
+def test_the_standard_error_of_one_gap_is_unknown():
+    net = make_net("onegram", "softmax")
+    pieces = [random_values(net.frame, 30)]
+    found = evaluate(net, STRATEGIES["onegram"](), pieces, limit=1)
+    assert np.isnan(found.gaps.standard_error)
+    assert found.to_dict()["standard_error"] is None
 
 
 def test_answers_come_in_the_order_of_the_sequences():
@@ -105,7 +137,7 @@ def test_gaps_with_an_unknown_value_are_left_out_and_counted():
         alone.append(-np.log(oracle.oneway(net, values, missing)))
     assert result.nll == pytest.approx(np.mean(alone), rel=1e-5)
     values[2::3] = UNKNOWN
-    with pytest.raises(CaesuraError, match="Every gap of 3 steps holds a value"):
+    with pytest.raises(CaesuraError, match="Every gap of 3 steps has a value"):
         score_gaps(net, strategy, [values], gap=3, margin=2)
 
 

@@ -53,6 +53,6 @@ def test_the_tally_tells_whom_to_believe(claimed, covered):
     np.testing.assert_allclose(tally.median_error, 0.5 * np.sqrt(2 / np.pi), atol=0.01)
     if covered:
         np.testing.assert_allclose(tally.crps, 0.5 / np.sqrt(np.pi), atol=0.01)
-    told = (tally + tally).told()
+    told = (tally + tally).to_dict()
     assert told["gaps"] == 8000
     assert sum(one["true"] for one in told["reliability"]) == pytest.approx(1)

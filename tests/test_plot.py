@@ -5,9 +5,18 @@ import sys
 import numpy as np
 import pytest
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, ExtraMissingError
 from caesura.filler.fill import Fill
-from caesura.plots.plot import check_picture, plot_positions, plot_roll, plot_text, save_picture
+from caesura.plots import (
+    Filled,
+    check_picture,
+    plot_filled,
+    plot_positions,
+    plot_roll,
+    plot_text,
+    save_picture,
+)
+from caesura.plots.series import MOST_STEPS
 
 
 def words_of(figure):
@@ -69,7 +78,7 @@ def test_mistakes_get_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(CaesuraError, match=r"There is no format for pictures called '\.bmp'"):
         check_picture(tmp_path / "a.bmp")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(CaesuraError, match="Pictures need matplotlib"):
+    with pytest.raises(ExtraMissingError, match="Pictures need matplotlib"):
         plot_positions({"nade": np.ones(3)})
 
 
@@ -78,3 +87,37 @@ def test_keys_have_the_names_that_musicians_use():
     names = dict(zip(axes.get_yticks().tolist(), axes.get_yticklabels(), strict=True))
     assert names[60].get_text() == "C4"
     assert names[68].get_text() == "G♯4"
+
+
+def column(length, *gaps):
+    missing = np.zeros(length, bool)
+    for start, stop in gaps:
+        missing[start:stop] = True
+    middle = np.arange(length) / 10
+    return Filled("level", np.arange(length), missing, middle, middle - missing, middle + missing)
+
+
+def test_a_picture_has_points_where_something_was_observed_and_a_line_in_the_gaps():
+    axes = plot_filled([column(50, (10, 13), (40, 41))], "90 % interval").axes[0]
+    points, line = axes.lines
+    assert np.flatnonzero(np.isnan(points.get_ydata())).tolist() == [10, 11, 12, 40]
+    drawn = np.flatnonzero(~np.isnan(line.get_ydata()))
+    assert drawn.tolist() == [9, 10, 11, 12, 13, 39, 40, 41]
+    assert [text.get_text() for text in axes.get_legend().get_texts()][2] == "90 % interval"
+    assert axes.get_ylabel() == "level"
+
+
+def test_a_long_column_is_shown_around_its_longest_gap():
+    gaps = [(100, 120), (50_000, 50_200), (90_000, 90_010)]
+    points = plot_filled([column(10**5, *gaps)], "interval").axes[0].lines[0]
+    assert len(points.get_xdata()) == MOST_STEPS
+    assert points.get_xdata()[0] < 50_000 < 50_200 < points.get_xdata()[-1]
+
+
+def test_columns_are_below_each_other_and_at_most_eight():
+    columns = [column(20, (n + 1, n + 3))._replace(name=f"column {n}") for n in range(10)]
+    panels = plot_filled(columns, "interval").axes
+    assert [axes.get_ylabel() for axes in panels] == [f"column {n}" for n in range(8)]
+    assert [axes.get_legend() is not None for axes in panels] == [True] + 7 * [False]
+    with pytest.raises(CaesuraError, match="nothing to draw"):
+        plot_filled([], "interval")

@@ -1,4 +1,4 @@
-"""The picture of how well numbers are known."""
+"""The picture of the calibration of numbers."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caesura.nets.bins import EDGES
-from caesura.plots.calibration import plot_calibration
+from caesura.plots import plot_calibration
 from caesura.scoring.calibration import tally_numbers
 from command_line import ask
 from model_files import make_filler
@@ -14,14 +14,19 @@ from model_files import make_filler
 pytest.importorskip("matplotlib")
 
 
-def test_it_shows_what_was_counted():
+def test_it_shows_the_counts():
     draw = np.random.default_rng(0)
     below = np.linspace(0, 1, len(EDGES) + 1)
     log_probs = np.log(np.diff(below, append=1 + below[1]))
     truth = draw.normal(size=(50, 4, 2)).astype(np.float32)
     stated = np.broadcast_to(log_probs, (*truth.shape, len(log_probs))).astype(np.float32)
     tally = tally_numbers(stated, truth)
-    figure = plot_calibration({"nade": np.arange(4.0)}, {"nade": tally})
+    figure = plot_calibration(
+        {"nade": np.arange(4.0)},
+        {"nade": tally.crps},
+        {"nade": tally.coverage},
+        {"nade": tally.pit},
+    )
     nll, crps, coverage, pit = figure.axes
 
     def curves(axes):

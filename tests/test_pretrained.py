@@ -9,12 +9,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
+from caesura.cli.compiled import keep_compiled, remove_oldest
 from typer.testing import CliRunner
 
 import caesura
 from caesura import pretrained
 from caesura.cli import app
-from caesura.cli.compiled import keep_compiled, remove_oldest
 from caesura.errors import CaesuraError
 from caesura.filler.filler import Filler, make_key
 from caesura.kinds import Music, Text

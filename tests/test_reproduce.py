@@ -208,7 +208,7 @@ def test_a_set_that_is_not_the_public_one_is_refused(copy):
     shutil.rmtree(copy / "out")
     path = copy / "data/text/toy.train.txt.xz"
     path.write_bytes(texts.write(["something else"]))
-    assert "is not the public one" in mistake("models", "--dataset", "wiki96", *at(copy))
+    assert "differs from that of the public" in mistake("models", "--dataset", "wiki96", *at(copy))
 
 
 # Mistakes.
@@ -235,8 +235,8 @@ def mistake(*words):
         (lambda text: "", "its columns are not item, dataset"),
         (lambda text: text + "table1,wiki96\n", "does not fit its columns"),
         (lambda text: text.replace(",3,", ",three,"), "does not fit its columns"),
-        (lambda text: text.replace("wiki96", "sotu"), "is of nothing that the paper has"),
-        (lambda text: text + text.splitlines()[1] + "\n", "is there twice"),
+        (lambda text: text.replace("wiki96", "sotu"), "is for nothing in the paper"),
+        (lambda text: text + text.splitlines()[1] + "\n", "repeats another row"),
         (lambda text: text + '"', "is not a table of results: unexpected end of data"),
     ],
 )
@@ -254,14 +254,14 @@ def test_a_foreign_or_damaged_table_gets_one_sentence(copy, change, sentence):
     [
         ("seed = 3", "seed = -3", "'seed' must be at least 0"),
         ("gap = 3", "gaps = 3", "There is no field of a plan called 'gaps'"),
-        ("margin = 4", "", "says nothing of 'margin'"),
-        ("margin = 4", "margin =", "is not proper TOML"),
-        ("chains = 3", "chians = 3", "is not in the form of one"),
+        ("margin = 4", "", "lacks the field 'margin'"),
+        ("margin = 4", "margin =", "is not valid TOML"),
+        ("chains = 3", "chians = 3", "is not well-formed"),
         ("hidden = 4", "hiden = 4", "did you mean 'hidden'?"),
-        ('"oneway", "bayes"', '"oneway", "gsn"', "no place on the page for 'gsn' by the recipe"),
+        ('"oneway", "bayes"', '"oneway", "gsn"', "no place for 'gsn' with the recipe"),
         ('"wiki96", "piano_midi"', '"wiki96", "sotu"', "There is no data set of the paper"),
-        ("limits = { wiki96 = 2 }", "", "'table3' is for sets of text, with a limit for each"),
-        ('recipe = "rnn"', 'recipe = "nade"', "no place on the page for 'oneway'"),
+        ("limits = { wiki96 = 2 }", "", "'table3' needs data sets of text, with a limit for each"),
+        ('recipe = "rnn"', 'recipe = "nade"', "no place for 'oneway'"),
         ("limits = { bayes = 5 }", "limits = { bays = 5 }", "did you mean 'bayes'?"),
     ],
 )
@@ -280,7 +280,7 @@ def test_other_mistakes_get_one_sentence(made, copy, tmp_path):
         "all", "--recipe", "paper", *at(copy)
     )
     assert "There are no results in" in mistake("pages", "--out", tmp_path)
-    assert "Cannot read" in mistake("all", "--out", tmp_path, "--plan", tmp_path / "none.toml")
+    assert "There is no file" in mistake("all", "--out", tmp_path, "--plan", tmp_path / "none.toml")
     twice = PLAN + PLAN[PLAN.rindex("[[training]]") :]
     (copy / "plan.toml").write_text(twice)
     assert "trains the recipe 'paper-nade' on 'wiki96' twice" in mistake("all", *at(copy))

@@ -89,10 +89,10 @@ def test_the_best_of_each_kind_is_bold_in_each_column(made):
 def test_what_was_shortened_is_said(made):
     page = (made[0] / "out/reproduce.md").read_text()
     section = page[page.index("## What was shortened") : page.index("## How it was made")]
-    assert "`paper-nade` on Wikipedia: 4 updates, where the recipe has 100000" in section
-    assert "Bayesian MCMC, Wikipedia, modern recipes: 5 gaps, where the paper takes 1000" in section
+    assert "`paper-nade` on Wikipedia: 4 updates (recipe: 100000)" in section
+    assert "Bayesian MCMC, Wikipedia, modern recipes: 5 gaps (paper: 1000)" in section
     assert "Table 1, NADE, Wikipedia" not in section  # all gaps were taken
-    assert "Table 1, GSN, Wikipedia, modern recipes: 4 chains, where the paper has 100" in section
+    assert "Table 1, GSN, Wikipedia, modern recipes: 4 chains (paper: 100)" in section
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_without_results_there_is_nothing_but_the_paper():
     ours = [line for table in tables_of(page) for line in table if line[1].startswith("ours,")]
     assert len(ours) == 17 + 8
     assert {cell for line in ours for cell in line[2:]} == {"–"}
-    assert "Nothing that could be compared" in page
+    assert "No result can be compared" in page
 
 
 def test_every_deviation_in_the_code_is_on_the_page():

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from caesura.filler.imputation import fill_quantiles
 
 from caesura.errors import CaesuraError
-from caesura.filler.imputation import fill_quantiles
 from caesura.kinds import Composition, Song
 from caesura.kinds.music.roll import KEYS
 from caesura.scale import Filling, Summary, fill_locally

@@ -6,10 +6,10 @@ import signal
 import pandas as pd
 import pyarrow as pa
 import pytest
+from caesura.scale.answers import answer_rows
 
 from caesura.errors import CaesuraError
 from caesura.scale import Filling, Summary, fill_dataset, fill_locally, on_ray
-from caesura.scale.answers import answer_rows
 from caesura.scale.worker import Worker
 from command_line import PATH
 from small_fillers import text_filler

@@ -1,12 +1,10 @@
-"""Filled tables in files keep what was read, and pictures of them show what they are given."""
+"""Filled tables in files keep what was read."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from caesura.cli.table_files import write_samples, write_table
 from caesura.kinds.series.table import read_table
-from caesura.plots.series import MOST_STEPS, Filled, plot_filled
 
 CSV = 'day,"a, b",word\n2024-01-01,1.50,x\n2024-01-02,,"y, z"\n2024-01-03,1e3,\n2024-01-04,+7,NA\n'
 
@@ -54,28 +52,3 @@ def test_samples_stand_one_below_the_other(tmp_path):
     tables = [pd.DataFrame({"a": [1.0, n]}) for n in (5.0, 6.0)]
     write_samples(tmp_path / "s.csv", tables)
     assert (tmp_path / "s.csv").read_text() == "a,sample\n1.0,1\n5.0,1\n1.0,2\n6.0,2\n"
-
-
-def column(length, *gaps):
-    missing = np.zeros(length, bool)
-    for start, stop in gaps:
-        missing[start:stop] = True
-    middle = np.arange(length) / 10
-    return Filled("level", np.arange(length), missing, middle, middle - missing, middle + missing)
-
-
-def test_a_picture_has_points_where_something_was_observed_and_a_line_in_the_gaps():
-    axes = plot_filled(column(50, (10, 13), (40, 41)), "90 % interval").axes[0]
-    points, line = axes.lines
-    assert np.flatnonzero(np.isnan(points.get_ydata())).tolist() == [10, 11, 12, 40]
-    drawn = np.flatnonzero(~np.isnan(line.get_ydata()))
-    assert drawn.tolist() == [9, 10, 11, 12, 13, 39, 40, 41]
-    assert [text.get_text() for text in axes.get_legend().get_texts()][2] == "90 % interval"
-    assert axes.get_ylabel() == "level"
-
-
-def test_a_long_column_is_shown_around_its_longest_gap():
-    gaps = [(100, 120), (50_000, 50_200), (90_000, 90_010)]
-    points = plot_filled(column(10**5, *gaps), "interval").axes[0].lines[0]
-    assert len(points.get_xdata()) == MOST_STEPS
-    assert points.get_xdata()[0] < 50_000 < 50_200 < points.get_xdata()[-1]

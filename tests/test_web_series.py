@@ -11,9 +11,9 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from caesura.filler.imputation import fill_quantiles
 from fastapi.testclient import TestClient
 
-from caesura.filler.imputation import fill_quantiles
 from caesura.training.loop import Stopped
 from caesura.training.train import train
 from caesura.web import Limits, make_app, tables

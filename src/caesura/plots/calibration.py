@@ -1,4 +1,4 @@
-"""A picture of how well numbers are known, and whether the stated intervals can be believed."""
+"""The calibration of numbers: how well they are known, and whether stated intervals are right."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -6,48 +6,63 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from caesura.plots.plot import Curve, draw_curves, draw_positions, label_positions, make_panels
-from caesura.scoring.calibration import BINS, NumberTally
-from caesura.scoring.scores import COVERAGES
+from caesura.plots.figure import add_legend, make_panels
+from caesura.plots.positions import (
+    Curve,
+    draw_curves,
+    draw_positions,
+    label_positions,
+    over_positions,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def plot_calibration(
-    nll: Mapping[str, Float[np.ndarray, " g"]], tallies: Mapping[str, NumberTally]
+    nll: Mapping[str, Float[np.ndarray, " g"]],
+    crps: Mapping[str, Float[np.ndarray, " g"]],
+    coverage: Mapping[str, Mapping[float, Float[np.ndarray, " g"]]],
+    pit: Mapping[str, Float[np.ndarray, " bins"]],
 ) -> "Figure":
-    """NLL and CRPS by position, the coverage of the central intervals, and the PIT.
+    """Draw the NLL, the CRPS and the coverage by position in the gap, and the PIT.
 
-    Where a strategy can be believed, its coverages lie on the dashed lines, and its PIT is level.
+    If a strategy is calibrated, its coverages are on the dashed lines and its PIT is flat.
+
+    Parameters
+    ----------
+    nll, crps : mapping of arrays [g]
+        By the name of the strategy, a value for each position in the gap.
+    coverage : mapping of mappings of arrays [g]
+        By the name of the strategy and by the stated probability of a central interval, the share
+        of the true values inside.
+    pit : mapping of arrays [bins]
+        By the name of the strategy, the density of the probability integral transform in bins of
+        equal width from 0 to 1.
+
+    Returns
+    -------
+    Figure
+        Four panels side by side.
     """
-    figure, (left, crps, coverage, pit) = make_panels(13.0, 3.4, 4)
-    draw_positions(left, {name: _by_position(curve) for name, curve in nll.items()})
-    draw_curves(crps, {name: _by_position(tally.crps) for name, tally in tallies.items()})
-    label_positions(crps, "CRPS (standardised units)")
-    for number, stated in enumerate(COVERAGES):
-        coverage.axhline(stated, color="0.6", linestyle="--", linewidth=1)
-        draw_curves(coverage, {n: _by_position(_coverage(t)[number]) for n, t in tallies.items()})
-    label_positions(coverage, "share inside 50, 80 and 95 %")
-    coverage.set_ylim(0, 1)
-    tenths = (np.arange(BINS) + 0.5) / BINS
-    draw_curves(pit, {name: Curve(tenths, _pit(tally)) for name, tally in tallies.items()})
-    pit.axhline(1, color="0.6", linestyle="--", linewidth=1)
-    pit.set_ylim(bottom=0)
-    pit.set_xlabel("share of the distribution below the truth")
-    pit.set_ylabel("density")
-    pit.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure, (left, second, third, right) = make_panels(13.0, 3.4, 4)
+    draw_positions(left, over_positions(nll))
+    draw_curves(second, over_positions(crps))
+    label_positions(second, "CRPS (standardised units)")
+    levels = sorted({level for of_one in coverage.values() for level in of_one})
+    for level in levels:
+        third.axhline(level, color="0.6", linestyle="--", linewidth=1)
+        draw_curves(third, over_positions({n: of_one[level] for n, of_one in coverage.items()}))
+    label_positions(third, f"share inside {', '.join(f'{100 * level:g}' for level in levels)} %")
+    third.set_ylim(0, 1)
+    draw_curves(right, {name: _over_bins(density) for name, density in pit.items()})
+    right.axhline(1, color="0.6", linestyle="--", linewidth=1)
+    right.set_ylim(bottom=0)
+    right.set_xlabel("share of the distribution below the truth")
+    right.set_ylabel("density")
+    add_legend(right)
     return figure
 
 
-def _by_position(y: Float[np.ndarray, " g"]) -> Curve:
-    return Curve(np.arange(1, len(y) + 1), y)
-
-
-def _coverage(tally: NumberTally) -> tuple[Float[np.ndarray, " g"], ...]:
-    return tally.coverage_50, tally.coverage_80, tally.coverage_95
-
-
-def _pit(tally: NumberTally) -> Float[np.ndarray, " bins"]:
-    counts = tally.true.sum(axis=0)
-    return BINS * counts / max(1, counts.sum())
+def _over_bins(density: Float[np.ndarray, " bins"]) -> Curve:
+    return Curve((np.arange(len(density)) + 0.5) / len(density), density)

@@ -1,1 +1,1 @@
-"""The paper's tables and figures again: trainings, results in a CSV, and the page made of it."""
+"""The paper's tables and figures: trainings, results in a CSV file, and the page made from it."""

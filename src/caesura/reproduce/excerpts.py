@@ -1,4 +1,4 @@
-"""Gaps at random places of texts, as they were and as a strategy fills them."""
+"""Gaps at random places in texts: the truth, and what a strategy draws."""
 
 from typing import NamedTuple
 
@@ -7,15 +7,15 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from caesura.errors import CaesuraError
-from caesura.filler.filler import Filler, make_key
+from caesura.filler import Filler
 from caesura.sequence import UNKNOWN, Sequence
-from caesura.strategies import Strategy
+from caesura.strategies import Strategy, around_missing
 
-AROUND = 20  # characters that are shown on both sides of a gap, as in the paper
+AROUND = 20  # characters that are shown on either side of a gap, as in the paper
 
 
 class Excerpt(NamedTuple):
-    """What stands around a gap, what stood in it, and what was drawn."""
+    """The text around a gap, the true text in it, and the text that was drawn."""
 
     before: str
     truth: str
@@ -31,7 +31,7 @@ def draw_excerpts(
     gap: int,
     seed: int,
 ) -> list[Excerpt]:
-    """One fill each of `count` gaps, which are the same for all strategies."""
+    """Return one fill for each of `count` gaps, which are the same for all strategies."""
     method, symbols = filler.method(strategy), filler.kind.symbols()
 
     def spell(values: Int[np.ndarray, " n"]) -> str:
@@ -41,8 +41,9 @@ def draw_excerpts(
     for number, (text, start) in enumerate(_places(texts, count, gap, seed)):
         missing = np.zeros(texts[text].shape, bool)
         missing[start : start + gap] = True
-        key = jax.random.fold_in(make_key(seed), number)
-        window = method.window(Sequence(texts[text], missing))
+        key = jax.random.fold_in(jax.random.key(seed), number)
+        stop = method.strategy.stop(start + gap, len(texts[text]))
+        window = around_missing(method.net, Sequence(texts[text], missing), stop)
         drawn = np.asarray(method.strategy.draw(key, method.net, window, 1))[0, 0, :gap, 0]
         values = texts[text][:, 0]
         excerpts.append(
@@ -59,12 +60,12 @@ def draw_excerpts(
 def _places(
     texts: list[Shaped[np.ndarray, "_ 1"]], count: int, gap: int, seed: int
 ) -> list[tuple[int, int]]:
-    """Texts and the first steps of gaps in them; a text is taken twice only where they are few."""
+    """Return texts and first steps of gaps; a text is used twice only if there are too few."""
     starts = {number: np.flatnonzero(_clear(text, gap)) for number, text in enumerate(texts)}
     usable = [number for number, some in starts.items() if len(some)]
     if not usable:
         raise CaesuraError(
-            f"No text is long enough for a gap of {gap}, {AROUND} clear of its ends."
+            f"No text is long enough for a gap of {gap} between two margins of {AROUND}."
         )
     generator = np.random.default_rng(seed)
     chosen = generator.choice(usable, count, replace=count > len(usable)).tolist()
@@ -72,7 +73,7 @@ def _places(
 
 
 def _clear(text: Shaped[np.ndarray, "T 1"], gap: int) -> Bool[np.ndarray, " T"]:
-    """Where a gap may begin whose excerpt is inside the text and holds nothing unknown."""
+    """Return where a gap may start: its excerpt is inside the text and has no unknown symbol."""
     unknown = np.cumsum(np.append(0, text[:, 0] == UNKNOWN))
     clear = np.zeros(len(text), bool)
     first = np.arange(max(0, len(text) - gap - 2 * AROUND + 1))

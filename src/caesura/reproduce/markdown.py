@@ -1,13 +1,13 @@
-"""Tables and texts as Markdown."""
+"""Tables and texts in Markdown."""
 
 from collections.abc import Sequence
 
-NONE = "–"  # for what was not measured
+NONE = "–"  # not measured
 MARKUP = frozenset("\\`*_{}[]<>&#|$~!")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table whose first `left` columns hold words and the others numbers."""
+    """Return a table: the first `left` columns hold words, the others numbers."""
     if not rows:
         return NONE
     ruler = ["---" if column < left else "---:" for column in range(len(header))]
@@ -15,6 +15,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 
 
 def literal(text: str) -> str:
-    """A text as it is, in a cell of a table."""
+    """Return a text for a cell of a table, with its markup characters escaped."""
     plain = "".join(f"&#{ord(c)};" if c in MARKUP else c for c in text)
     return plain.replace("\n", "↵")

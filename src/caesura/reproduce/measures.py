@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Shaped
 
-from caesura.filler.filler import Filler
+from caesura.filler import Filler
 from caesura.reproduce.excerpts import Excerpt, draw_excerpts
 from caesura.reproduce.plan import Plan, Subject
 from caesura.scoring.gaps import score_gaps, score_positions, score_steps
@@ -30,12 +30,12 @@ class Measured(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Something to measure with one net, which gives a result for each x."""
+    """One measurement with one net; it gives a result for each x."""
 
     item: str
     strategy: str
     xs: tuple[int | None, ...]
-    settings: str  # all that the results depend on besides the net, the data and the seed
+    settings: str  # everything that the results depend on besides the net, the data and the seed
     measure: Callable[[Filler, Sequences, Report], list[Measured]]
 
 
@@ -43,7 +43,7 @@ class Gaps(NamedTuple):
     """The gaps that a strategy is measured on."""
 
     strategy: Strategy
-    stretch: int | None  # the length of the parts in which sequences are cut
+    stretch: int | None  # the length of the parts into which sequences are cut
     gap: int
     margin: int
     limit: int | None
@@ -51,14 +51,14 @@ class Gaps(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that a score depends on besides the seed."""
+        """Everything that a score depends on besides the seed."""
         known = ("stretch", "gap", "margin", "limit")
         return {name: getattr(self, name) for name in known} | options_of(self.strategy)
 
     def score(
         self, score: Callable[..., Any], filler: Filler, data: Sequences, report: Report
     ) -> Any:
-        """What one of the functions of `evaluate` says of them."""
+        """Return what `score`, a function of `caesura.scoring.gaps`, gives for these gaps."""
         method = filler.method(self.strategy)
         known = ("gap", "margin", "limit", "seed")
         chosen = {name: getattr(self, name) for name in known}
@@ -67,25 +67,25 @@ class Gaps(NamedTuple):
 
 
 def tasks_of(plan: Plan, item: str, subject: Subject) -> Iterator[Task]:
-    """What the net of a training is asked for a table or a figure."""
+    """Yield the measurements for a table or a figure with the nets of a subject."""
     if item in subject.items and subject.dataset in plan.items[item].datasets:
         yield from MAKERS[item](plan, subject)
 
 
 def cut(sequences: Sequences, stretch: int | None) -> Sequences:
-    """The sequences in parts of that length: a net passes over many short ones side by side."""
+    """Return the sequences cut into parts of that length, many of which a net processes at once."""
     if stretch is None:
         return sequences
     return [s[t : t + stretch] for s in sequences for t in range(0, len(s), stretch)]
 
 
 def options_of(strategy: Strategy) -> dict[str, Any]:
-    """What a strategy was made with."""
+    """Return the options that a strategy was made with."""
     return {field.name: getattr(strategy, field.name) for field in fields(strategy)}
 
 
 def words(settings: dict[str, Any]) -> str:
-    """Settings as a reader writes them; what is None is not set."""
+    """Return settings as text; those that are None are left out."""
     return ", ".join(f"{name}={value}" for name, value in settings.items() if value is not None)
 
 
@@ -96,7 +96,7 @@ def _table1(plan: Plan, subject: Subject) -> Iterator[Task]:
 
 
 def _table2(plan: Plan, subject: Subject) -> Iterator[Task]:
-    """Single steps, each given all that its net may see: nothing is filled."""
+    """Yield the measurement of single steps: nothing is filled."""
     limit = plan.items["table2"].limit(subject.dataset, "")
     stretch = _stretch(plan, subject)
     settings = words({"stretch": stretch, "limit": limit})

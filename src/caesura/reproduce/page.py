@@ -1,4 +1,4 @@
-"""The page of results, and its pictures: made from the table of results and nothing else."""
+"""The page of results and its pictures, made from the table of results alone."""
 
 import re
 from collections.abc import Collection
@@ -8,9 +8,9 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from caesura.errors import CaesuraError
+from caesura.errors import FileMissingError
 from caesura.files import make_folder, write_text
-from caesura.plots.plot import save_picture
+from caesura.plots import save_picture
 from caesura.reproduce import paper
 from caesura.reproduce.markdown import NONE, table
 from caesura.reproduce.pictures import draw_pictures
@@ -22,9 +22,25 @@ PICTURES = "pictures"
 
 
 def write_pages(folder: Path) -> Path:
-    """Write the page and its pictures beside the table of results in a folder."""
+    """Write the page and its pictures to the directory of the table of results.
+
+    Parameters
+    ----------
+    folder : Path
+        A directory with a file `reproduce.csv`.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    CaesuraError
+        If the table is missing or damaged, or if a file cannot be written.
+    """
     if not (folder / NAME).is_file():
-        raise CaesuraError(f"There are no results in '{folder}': it holds no '{NAME}'.")
+        raise FileMissingError(f"There are no results in '{folder}': it has no file '{NAME}'.")
     results = Results(folder / NAME).rows
     pictures = draw_pictures(results)
     make_folder(folder / PICTURES)
@@ -35,7 +51,7 @@ def write_pages(folder: Path) -> Path:
 
 
 def render(results: list[Result], pictures: Collection[str]) -> str:
-    """The page as Markdown; `pictures` are the names of those that lie beside it."""
+    """Return the page in Markdown; `pictures` are the names of those that it can show."""
     text = (resources.files("caesura.reproduce") / "page.md").read_text("utf-8")
     return Template(text).substitute(
         summary=_summary(results),
@@ -62,7 +78,7 @@ def _picture(name: str, title: str, pictures: Collection[str]) -> str:
 
 
 class Comparison(NamedTuple):
-    """A number of the paper that one of ours stands beside."""
+    """A number of the paper, and ours."""
 
     item: str
     row: paper.Row
@@ -72,7 +88,7 @@ class Comparison(NamedTuple):
 
 
 def _comparisons(results: list[Result], source: str) -> list[Comparison]:
-    """All but the one-gram, whose row is the paper's own riddle."""
+    """Return all comparisons but those of the one-gram, which the paper does not explain."""
     return [
         Comparison(item, row, dataset, theirs, ours)
         for item, table in paper.TABLES.items()
@@ -92,15 +108,15 @@ def _summary(results: list[Result]) -> str:
         if music:
             counts.append(f"in {better} of {len(music)} places with {title}")
     if not counts:
-        return "Nothing that could be compared with the paper is measured yet."
+        return "No result can be compared with the paper yet."
     return (
-        "On the four music sets, our numbers in Tables 1 and 2, the one-gram apart, are better "
+        "On the four music sets, our numbers in Tables 1 and 2 (without the one-gram) are better "
         f"than the paper's {' and '.join(counts)}."
     )
 
 
 def _worse(results: list[Result]) -> str:
-    """The numbers of the paper that neither of ours meets."""
+    """Return a list of the numbers of the paper that are better than all of ours."""
     found: dict[tuple[str, str, str], list[Comparison]] = {}
     for source in paper.SOURCES:
         for c in _comparisons(results, source):
@@ -111,10 +127,10 @@ def _worse(results: list[Result]) -> str:
         if best.ours.nats > best.theirs:
             where = " on another text" if dataset == "wiki96" else ""
             lines.append(
-                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {with_error(best.ours)} by "
-                f"`{best.ours.recipe}`, the paper {as_printed(best.theirs)}{where}"
+                f"- {_title(item)}, {title}, {paper.DATASETS[dataset]}: {with_error(best.ours)} "
+                f"with `{best.ours.recipe}`; paper: {as_printed(best.theirs)}{where}"
             )
-    return "\n".join(lines) or "Nowhere that was measured."
+    return "\n".join(lines) or "None of our results is worse."
 
 
 def _onegram(results: list[Result]) -> str:
@@ -129,8 +145,8 @@ def _onegram(results: list[Result]) -> str:
 
 def _shortened(results: list[Result]) -> str:
     lines = [
-        f"- `{r.recipe}` on {paper.DATASETS[r.dataset]}: {r.planned_updates} updates, where the "
-        f"recipe has {r.recipe_updates}"
+        f"- `{r.recipe}` on {paper.DATASETS[r.dataset]}: {r.planned_updates} updates (recipe: "
+        f"{r.recipe_updates})"
         for r in results
         if r.item == MODELS and r.planned_updates < r.recipe_updates
     ]
@@ -143,14 +159,10 @@ def _shortened(results: list[Result]) -> str:
                 place = f"Table 1, {row.title}, {paper.DATASETS[name]}, {paper.SOURCES[source]}"
                 wanted = paper.gaps(name, row.strategy)
                 if "limit=" in r.settings and (wanted is None or (r.gaps or 0) < wanted):
-                    lines.append(
-                        f"- {place}: {r.gaps} gaps, where the paper takes {wanted or 'all'}"
-                    )
+                    lines.append(f"- {place}: {r.gaps} gaps (paper: {wanted or 'all'})")
                 chains = re.search(r"chains=(\d+)", r.settings)
                 if chains and int(chains[1]) < paper.CHAINS:
-                    lines.append(
-                        f"- {place}: {chains[1]} chains, where the paper has {paper.CHAINS}"
-                    )
+                    lines.append(f"- {place}: {chains[1]} chains (paper: {paper.CHAINS})")
     return "\n".join(lines) or "Nothing."
 
 
@@ -175,7 +187,7 @@ def _trainings(results: list[Result]) -> str:
 
 
 def _settings(results: list[Result]) -> str:
-    """What was measured alike is one row."""
+    """Return a table of settings, with one row for all results that share them."""
     alike: dict[tuple[str, str, str], dict[str, int]] = {}
     for item in paper.ITEMS:
         for r in results:
@@ -196,13 +208,13 @@ def _settings(results: list[Result]) -> str:
 
 def _cost(results: list[Result]) -> str:
     if not results:
-        return "Nothing is measured yet."
+        return "There are no results yet."
     trained = sum(r.seconds for r in results if r.item == MODELS)
     measured = sum(r.seconds for r in results if r.item != MODELS)
     where = " and ".join(sorted({r.hardware for r in results}))
     return (
-        f"On {where}: {_clock(trained)} of training and {_clock(measured)} of measuring (hours, "
-        f"minutes, seconds), for {len(results)} results."
+        f"{len(results)} results took {_clock(trained)} of training and {_clock(measured)} of "
+        f"measuring (hours:minutes:seconds) on {where}."
     )
 
 

@@ -1,11 +1,11 @@
-"""What the paper reports in its tables, and which of our results stand beside it."""
+"""The numbers in the tables of the paper, and the recipes that give ours."""
 
 from typing import NamedTuple
 
 ITEMS = ("table1", "table2", "table3", "figure2", "figure3")
-CHAINS = 100  # of a gap, over which the probability is averaged
+CHAINS = 100  # per gap; the probability is averaged over them
 
-# Its data sets in the order of its columns, under its names for them.
+# The data sets in the order of the paper's columns, with the paper's names for them.
 DATASETS = {
     "wiki96": "Wikipedia",
     "nottingham": "Nottingham",
@@ -15,8 +15,8 @@ DATASETS = {
 }
 
 
-# Ours come as the paper trained its nets, as one would today, and with a head of our own, in which
-# the notes of a frame depend on each other.
+# We train nets as in the paper, as one would today, and with our own head, in which the notes of a
+# frame depend on each other.
 SOURCES = {
     "paper": "the paper's recipes",
     "modern": "modern recipes",
@@ -25,10 +25,10 @@ SOURCES = {
 
 
 class Row(NamedTuple):
-    """A row of the paper, and the recipes whose nets give the same row of ours, by source."""
+    """A row of the paper, and by source the recipe that gives our numbers for it."""
 
     title: str
-    strategy: str  # none in Table 2, where nothing is filled
+    strategy: str  # empty in Table 2, where nothing is filled
     recipes: dict[str, str]
     values: tuple[float | None, ...]  # in the order of DATASETS
 
@@ -82,7 +82,7 @@ TABLE1 = (
     ONEGRAM,
 )
 
-# The NLL of single steps, in nats; the last two rows are what the paper quotes from others.
+# The NLL of single steps, in nats; the paper quotes the last two rows from other papers.
 TABLE2 = (
     Row("BRNN", "", {"paper": "paper-brnn"}, (0.37, 3.23, 6.82, 5.68, 7.80)),
     Row("NADE masked", "", {"paper": "paper-nade-masked"}, (0.55, 3.32, 7.42, 6.48, 8.51)),
@@ -106,7 +106,7 @@ TABLES = {"table1": TABLE1, "table2": TABLE2}
 
 
 def gaps(dataset: str, strategy: str) -> int | None:
-    """How many gaps the paper measures on; None: all that there are."""
+    """Return the number of gaps that the paper measures on, or None for all gaps."""
     if dataset != "wiki96":
         return None
     return 1_000 if strategy == "bayes" else 50_000

@@ -1,21 +1,21 @@
-"""The paper's figures, drawn from the results."""
+"""The figures of the paper, drawn from our results."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caesura.plots.plot import Curve, draw_curves, draw_positions, make_panels
+from caesura.plots import Curve, draw_curves, draw_positions, make_panels
 from caesura.reproduce import paper
 from caesura.reproduce.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT, LEGEND = 3.4, 3.2, 1.4  # inches of a panel, and beside all of them
+WIDTH, HEIGHT, LEGEND = 3.4, 3.2, 1.4  # inches: of a panel, and of the legend
 
 
 def draw_pictures(results: list[Result]) -> "dict[str, Figure]":
-    """The figures that there are results for, by their names."""
+    """Return by name the figures for which there are results."""
     figures = {}
     for source in paper.SOURCES:
         if panels := positions(results, source):
@@ -26,7 +26,7 @@ def draw_pictures(results: list[Result]) -> "dict[str, Figure]":
 
 
 def positions(results: list[Result], source: str) -> dict[str, dict[str, Curve]]:
-    """Figure 2: for each data set, the NLL by position in the gap, a curve for each strategy."""
+    """Return the curves of Figure 2: by data set and strategy, the NLL by position in the gap."""
     panels: dict[str, dict[str, Curve]] = {}
     for name, title in paper.DATASETS.items():
         for row in paper.TABLE1:
@@ -37,7 +37,7 @@ def positions(results: list[Result], source: str) -> dict[str, dict[str, Curve]]
 
 
 def gibbs_differences(results: list[Result], source: str) -> dict[str, Curve]:
-    """Figure 3: for each data set, GSN minus NADE over the number of Gibbs steps."""
+    """Return the curves of Figure 3: by data set, GSN minus NADE over the number of Gibbs steps."""
     curves = {}
     for name, title in paper.DATASETS.items():
         gsn = _points(results, "figure3", name, paper.GSN, source)
@@ -51,7 +51,7 @@ def gibbs_differences(results: list[Result], source: str) -> dict[str, Curve]:
 def _points(
     results: list[Result], item: str, dataset: str, row: paper.Row, source: str
 ) -> list[tuple[int, float, float]]:
-    """(x, value, standard error) from left to right."""
+    """Return (x, value, standard error) from left to right."""
     place = (item, dataset, row.strategy, row.recipes.get(source))
     return sorted(
         (r.x or 0, r.nats, r.standard_error or 0.0)
@@ -81,20 +81,20 @@ def _figure3(curves: dict[str, dict[str, Curve]]) -> "Figure":
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("Gibbs steps")
-        axes.set_ylabel("GSN − NADE (nats a gap)")
+        axes.set_ylabel("GSN − NADE (nats per gap)")
         axes.set_title(paper.SOURCES[source], fontsize=10)
     _legend(figure, panels)
     return figure
 
 
 def _all(names: list[str], curves: dict[str, Curve]) -> dict[str, Curve]:
-    """A curve for every name, some of them empty: a name has one colour in all pictures."""
+    """Return a curve for every name, some of them empty, so that a name keeps its colour."""
     empty = Curve(np.zeros(0), np.zeros(0))
     return {name: curves.get(name, empty) for name in names}
 
 
 def _legend(figure: "Figure", panels: list[Any]) -> None:
-    """One for all panels, of the curves that at least one of them has."""
+    """Add one legend for all panels, with the curves that at least one of them shows."""
     alike = zip(*(axes.lines for axes in panels), strict=True)
     drawn = {line.get_label(): line for same in alike for line in same if len(line.get_xdata())}
     named = {name: line for name, line in drawn.items() if not name.startswith("_")}

@@ -1,4 +1,4 @@
-"""The plan: which nets are trained on which sets, and how much is measured with them."""
+"""The plan: which nets are trained on which data sets, and what is measured with them."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 
 from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.files import cannot_read
 from caesura.kinds import KINDS
 from caesura.reproduce import paper
 from caesura.strategies import STRATEGIES, Strategy
@@ -17,32 +18,32 @@ from caesura.training.recipe import Chosen, choose
 
 @dataclass(frozen=True)
 class Training:
-    """One net on one set, and what it is for."""
+    """One net trained on one data set, and what it is used for."""
 
     dataset: str
     recipe: str
-    fields: dict[str, Any]  # of the recipe and of the kind, other than the recipe has them
+    fields: dict[str, Any]  # of the recipe and of the kind that differ from the recipe
     serves: tuple[str, ...]  # strategies
     items: tuple[str, ...]
 
     @property
     def kind(self) -> str:
-        """The kind of the set."""
+        """The kind of the data set."""
         return DATASETS[self.dataset].kind
 
     @property
     def trainings(self) -> "tuple[Training, ...]":
-        """Itself, as a pair has two of them."""
+        """The training itself; a `Pair` has two."""
         return (self,)
 
     def choose(self, fields: Mapping[str, Any]) -> Chosen:
-        """The recipe for the set, with the fields given."""
+        """Return the recipe for the data set with these fields changed."""
         return choose(self.recipe, self.kind, KINDS[self.kind].options, fields)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two trainings on one set whose nets serve together."""
+    """Two trainings on one data set whose nets are used together."""
 
     trainings: tuple[Training, ...]
     serves: tuple[str, ...]
@@ -50,12 +51,12 @@ class Pair:
 
     @property
     def dataset(self) -> str:
-        """The set of both."""
+        """The data set of both trainings."""
         return self.trainings[0].dataset
 
     @property
     def recipe(self) -> str:
-        """The names of both."""
+        """The names of both recipes, joined by "+"."""
         return "+".join(training.recipe for training in self.trainings)
 
 
@@ -64,29 +65,29 @@ Subject = Training | Pair  # whose nets are measured
 
 @dataclass(frozen=True)
 class Cut:
-    """How the sequences of a set are taken, where it is not whole."""
+    """How the sequences of a data set are cut into parts."""
 
-    stretch: int  # steps of a part, in which sequences are cut
-    margin: int  # how far gaps stay from the ends of a part
+    stretch: int  # steps of a part
+    margin: int  # the distance of gaps from both ends of a part
 
 
 @dataclass(frozen=True)
 class Item:
-    """What one table or figure is made of."""
+    """The settings of one table or figure."""
 
     datasets: tuple[str, ...]
     limits: dict[str, int]  # of gaps (steps in Table 2), by data set or by strategy
     gibbs_steps: tuple[int, ...]  # Figure 3
 
     def limit(self, dataset: str, strategy: str) -> int | None:
-        """The smaller of the two limits; None: there is none."""
+        """Return the smaller of the two limits, or None if there is none."""
         given = [self.limits[name] for name in (dataset, strategy) if name in self.limits]
         return min(given, default=None)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is done; the trainings come in their order, each with all that it serves."""
+    """Everything to be done, in the order of the trainings."""
 
     seed: int
     gap: int
@@ -99,11 +100,11 @@ class Plan:
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        """All that is measured: the nets alone, then those that serve together."""
+        """Everything that is measured: single nets first, then pairs."""
         return (*self.trainings, *self.pairs)
 
     def only(self, datasets: Iterable[str], recipes: Iterable[str]) -> "Plan":
-        """The part for some data sets or some recipes; for all of them where none is named."""
+        """Return the part for some data sets and some recipes; an empty choice means all."""
         known = {training.dataset: training.dataset for training in self.trainings}
         sets = {lookup(known, name, "data set in the plan") for name in datasets} or set(known)
         known = {training.recipe: training.recipe for training in self.trainings}
@@ -114,20 +115,26 @@ class Plan:
 
 
 def read_plan(path: Path | None = None) -> Plan:
-    """The plan in a TOML file, or that of the package, which is the whole paper."""
+    """Return the plan in a TOML file, or that of the package, which is the whole paper.
+
+    Raises
+    ------
+    CaesuraError
+        If the file cannot be read or is not a valid plan.
+    """
     place = path or Path(str(resources.files("caesura.reproduce") / "plans" / "paper.toml"))
     try:
         table = tomllib.loads(place.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CaesuraError(f"Cannot read '{place}': {(error.strerror or '').lower()}.") from error
+        raise cannot_read(place, error) from error
     except (ValueError, RecursionError) as error:
-        raise CaesuraError(f"The plan '{place}' is not proper TOML: {error}.") from error
+        raise CaesuraError(f"The plan '{place}' is not valid TOML: {error}.") from error
     try:
         return _plan(table)
     except KeyError as error:
-        raise CaesuraError(f"The plan '{place}' says nothing of {error}.") from error
+        raise CaesuraError(f"The plan '{place}' lacks the field {error}.") from error
     except (TypeError, AttributeError) as error:
-        raise CaesuraError(f"The plan '{place}' is not in the form of one: {error}.") from error
+        raise CaesuraError(f"The plan '{place}' is not well-formed: {error}.") from error
 
 
 def _plan(table: dict[str, Any]) -> Plan:
@@ -167,7 +174,7 @@ def _item(name: str, table: dict[str, Any]) -> Item:
     by_strategy = STRATEGIES if name in ("table1", "figure2") else {}
     _only(limits, (*paper.DATASETS, *by_strategy), f"the limits of '{name}'")
     if name == "table3" and any(DATASETS[s].kind != "text" or s not in limits for s in sets):
-        raise CaesuraError("The plan's 'table3' is for sets of text, with a limit for each.")
+        raise CaesuraError("The plan's 'table3' needs data sets of text, with a limit for each.")
     return Item(
         datasets=sets,
         limits={key: whole_number(key, value, 1) for key, value in limits.items()},
@@ -210,17 +217,17 @@ def _check_place(subject: Subject, strategy: str) -> None:
     places = [(row.strategy, recipe) for row in paper.TABLE1 for recipe in row.recipes.values()]
     if (strategy, subject.recipe) not in places:
         raise CaesuraError(
-            f"There is no place on the page for '{strategy}' by the recipe '{subject.recipe}'."
+            f"The page has no place for '{strategy}' with the recipe '{subject.recipe}'."
         )
 
 
 def _check(training: Training, strategy: str) -> None:
-    """Say now what would else be known when the net has been trained."""
+    """Check before the training whether the net can be used by the strategy."""
     training.choose(training.fields)
     _check_place(training, strategy)
     if strategy == "bayes" and training.kind != "text":
         raise CaesuraError(
-            f"The strategy 'bayes' cannot serve on '{training.dataset}': it is music."
+            f"The strategy 'bayes' needs text, but the data set '{training.dataset}' is music."
         )
 
 

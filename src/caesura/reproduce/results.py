@@ -1,4 +1,4 @@
-"""The results, one a row, in a CSV file that is rewritten whole after each of them."""
+"""The results in a CSV file, one per row; the whole file is rewritten after each of them."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from caesura.errors import CaesuraError
-from caesura.files import write_text
+from caesura.files import cannot_read, write_text
 from caesura.reproduce import paper
 
 NAME = "reproduce.csv"
@@ -17,7 +17,7 @@ MODELS = "models"  # the item of a training's own row, whose value is the valida
 
 
 class Identity(NamedTuple):
-    """All that defines a result: one of the same identity need not be computed again."""
+    """What defines a result: one with the same identity need not be computed again."""
 
     item: str
     dataset: str
@@ -31,7 +31,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured, of what, with what, on what."""
+    """One result, with everything that it depends on and what it took."""
 
     item: str
     dataset: str
@@ -40,16 +40,16 @@ class Result:
     x: int | None
     value: float | None  # nats
     standard_error: float | None
-    gaps: int | None  # or steps, where the value is that of a step
+    gaps: int | None  # or steps, in Table 2
     seed: int
     settings: str
-    updates: int  # that the training made
+    updates: int  # made in the training
     planned_updates: int
-    recipe_updates: int  # those that the recipe has by itself
+    recipe_updates: int  # of the unchanged recipe
     fingerprint: str
     hardware: str
     seconds: float
-    # An excerpt of a text: what stands around the gap, what stood in it, and what was drawn.
+    # An excerpt of a text: before and after the gap, the truth in it, and what was drawn.
     before: str = ""
     truth: str = ""
     filled: str = ""
@@ -57,13 +57,13 @@ class Result:
 
     @property
     def nats(self) -> float:
-        """The value, which only an excerpt lacks."""
+        """The value; only an excerpt has none."""
         assert self.value is not None
         return self.value
 
     @property
     def identity(self) -> Identity:
-        """What defines it."""
+        """What defines the result."""
         return Identity(*(getattr(self, name) for name in Identity._fields))
 
 
@@ -71,7 +71,7 @@ COLUMNS = tuple(field.name for field in fields(Result))
 
 
 class Results:
-    """The rows of one file, which is made with the first of them."""
+    """The rows of one file, which is created with the first of them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,14 +81,14 @@ class Results:
         return iter(self.rows)
 
     def hold(self, identities: Iterable[Identity]) -> bool:
-        """Whether all of them are here."""
+        """Return whether all of these results are there."""
         return {row.identity for row in self.rows}.issuperset(identities)
 
     def add(self, new: list[Result]) -> None:
-        """Write down results of one place on the page.
+        """Add the results of one place on the page, and write the file.
 
-        What was measured there before with other settings makes room, and so does everything that
-        came from another net of the same recipe on the same set: a page shows one of each.
+        They replace results with other settings in that place, and all results of another net of
+        the same recipe on the same data set: a page shows one of each.
         """
         first, xs = new[0], {row.x for row in new}
 
@@ -105,7 +105,7 @@ class Results:
 
 
 def _place(row: Result) -> tuple[str, str, str, str]:
-    """Where it stands on the page; one place may have results for several x."""
+    """Return the place of a result on the page, which may have results for several x."""
     return row.item, row.dataset, row.strategy, row.recipe
 
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> list[Result]:
         lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline=""), strict=True)
         header, *cells = [line for line in lines if line] or [[]]
     except OSError as error:
-        raise CaesuraError(f"Cannot read '{path}': {(error.strerror or '').lower()}.") from error
+        raise cannot_read(path, error) from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise CaesuraError(f"{foreign}: {error}.") from error
     if tuple(header) != COLUMNS:
@@ -139,9 +139,9 @@ def _read(path: Path) -> list[Result]:
             or row.dataset not in paper.DATASETS
             or (row.value is None) != (row.item == "table3")
         ):
-            raise CaesuraError(f"{foreign}: row {number} is of nothing that the paper has.")
+            raise CaesuraError(f"{foreign}: row {number} is for nothing in the paper.")
         if (*_place(row), row.x) in rows:
-            raise CaesuraError(f"{foreign}: row {number} is there twice.")
+            raise CaesuraError(f"{foreign}: row {number} repeats another row.")
         rows[*_place(row), row.x] = row
     return list(rows.values())
 

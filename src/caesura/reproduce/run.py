@@ -1,4 +1,4 @@
-"""The work: every net of the plan in turn, with all that is measured with it."""
+"""Train every net of the plan in turn, and measure everything with it."""
 
 import math
 import os
@@ -13,7 +13,7 @@ import jax
 
 from caesura.datasets.folder import Folder
 from caesura.files import make_folder
-from caesura.filler.filler import Filler
+from caesura.filler import Filler
 from caesura.reproduce.measures import Measured, Sequences, Task, tasks_of, words
 from caesura.reproduce.plan import Pair, Plan, Subject, Training
 from caesura.reproduce.results import MODELS, NAME, Identity, Result, Results
@@ -24,7 +24,7 @@ from caesura.training.loop import Stopped
 
 @dataclass
 class Summary:
-    """What a run did: nets trained, and results that it computed or found."""
+    """The number of nets that a run trained, and of results that it computed or found."""
 
     trained: int = 0
     computed: int = 0
@@ -34,10 +34,33 @@ class Summary:
 def reproduce(
     plan: Plan, items: Collection[str], out: Path, folder: Folder, watch: Watch
 ) -> Summary:
-    """Measure what the items ask for and the table of results in `out` does not hold yet.
+    """Measure everything for the items that is not yet in the table of results.
 
-    However this ends, only the result in work is lost, and of a training what came after its last
-    checkpoint.
+    If it is stopped, only the current result is lost, and of a training the updates after its last
+    checkpoint; the same call continues from there.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to train and to measure.
+    items : collection of str
+        The tables and figures, and "models" to train all nets.
+    out : Path
+        The directory for the table of results, the models and the checkpoints.
+    folder : Folder
+        Where the data sets are.
+    watch : Watch
+        Shows the progress, and may stop the work.
+
+    Returns
+    -------
+    Summary
+        What was trained, computed and found.
+
+    Raises
+    ------
+    Stopped
+        If `watch` asks for it.
     """
     make_folder(out)
     results, sets, summary = Results(out / NAME), Sets(folder), Summary()
@@ -46,13 +69,13 @@ def reproduce(
         tasks = [t for item in items if item != MODELS for t in tasks_of(plan, item, subject)]
         left = [task for task in tasks if not results.hold(about.identities(task))]
         summary.found += sum(len(t.xs) for t in tasks) - sum(len(t.xs) for t in left)
-        told = isinstance(subject, Pair) or results.hold([about.itself(subject)])
-        known = told and model_path(out, about.fingerprint).exists()
+        recorded = isinstance(subject, Pair) or results.hold([about.itself(subject)])
+        known = recorded and model_path(out, about.fingerprint).exists()
         if not left and (MODELS not in items or isinstance(subject, Pair) or known):
             continue
         filler, new = obtain(subject, plan.seed, out, sets, watch)
         summary.trained += new
-        if isinstance(subject, Training) and not told:
+        if isinstance(subject, Training) and not recorded:
             results.add([about.training(subject, filler, bool(new))])
         sequences = read_complete(filler, sets.load(subject.dataset, "test")) if left else []
         for task in left:
@@ -64,31 +87,31 @@ def reproduce(
 
 @dataclass(frozen=True)
 class _About:
-    """What is measured, and how its results are called."""
+    """What is measured, and the identity of its results."""
 
     of: Subject
     seed: int
     fingerprint: str
 
     def itself(self, training: Training) -> Identity:
-        """A training's own row."""
+        """Return the identity of a training's own row."""
         return self._identity(MODELS, "", None, words(training.fields))
 
     def identities(self, task: Task) -> list[Identity]:
-        """The rows of a task."""
+        """Return the identities of the rows of a task."""
         return [self._identity(task.item, task.strategy, x, task.settings) for x in task.xs]
 
     def training(self, training: Training, filler: Filler, new: bool) -> Result:
-        """The validation NLL of the net, and what its training took."""
+        """Return the validation NLL of a net, and what its training took."""
         (record,) = _records(filler)
-        # Of one that was trained in another run, the model file says no more than this.
+        # If another run trained it, the model file knows no more than the platform.
         where = hardware() if new else filler.training["versions"]["platform"]
         nll = record["validation_nll"]  # null in the file where it was not finite
         measured = Measured(None, math.nan if nll is None else nll, None, None)
         return self._result(self.itself(training), measured, filler, where, record["seconds"])
 
     def result(self, task: Task, measured: Measured, seconds: float, filler: Filler) -> Result:
-        """A row of a task; the time it took is shared by all of them."""
+        """Return a row of a task; all of its rows share the time that it took."""
         identity = self._identity(task.item, task.strategy, measured.x, task.settings)
         return self._result(identity, measured, filler, hardware(), seconds / len(task.xs))
 
@@ -122,24 +145,24 @@ def _measure(
     began = time.monotonic()
     with watch.scoring(f"{name} on {about.of.dataset}") as report:
 
-        def told(done: int, gaps: int) -> None:
+        def report_or_stop(done: int, gaps: int) -> None:
             report(done, gaps)
             if watch.stopped():
                 raise Stopped
 
         if watch.stopped():
             raise Stopped
-        measured = task.measure(filler, sequences, told)
+        measured = task.measure(filler, sequences, report_or_stop)
     return measured, time.monotonic() - began
 
 
 def read_complete(filler: Filler, items: list[Any]) -> Sequences:
-    """The items of a set as the filler's nets see them."""
+    """Return the items of a data set as the filler's nets see them."""
     return [filler.kind.read_complete(item).values for item in items]
 
 
 def hardware() -> str:
-    """What computes here."""
+    """Return a description of the devices that JAX computes on."""
     devices = jax.devices()
     if devices[0].platform == "cpu":
         return f"{os.cpu_count()} CPU cores, {platform.machine()}"
@@ -148,5 +171,5 @@ def hardware() -> str:
 
 
 def _records(filler: Filler) -> list[dict[str, Any]]:
-    """What the model files say of the trainings, one of each."""
+    """Return the record of the training of each net."""
     return list(filler.training["nets"].values())

@@ -1,4 +1,4 @@
-"""The paper's tables, with our results beside its own."""
+"""The tables of the paper, with our results added."""
 
 import math
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from caesura.reproduce.results import Result
 
 
 class Number(NamedTuple):
-    """A value in a table, and how it is printed."""
+    """A value in a table, and its text."""
 
     value: float
     text: str
 
 
 def compare(results: list[Result], item: str) -> str:
-    """Table 1 or 2 of the paper, with ours in the lines below each of its rows."""
+    """Return Table 1 or 2 of the paper, with our numbers below each of its rows."""
     rows: list[tuple[str, str, list[Number | None]]] = []
     for row in paper.TABLES[item]:
         theirs = [None if v is None else Number(v, as_printed(v)) for v in row.values]
@@ -41,7 +41,7 @@ def compare(results: list[Result], item: str) -> str:
 
 
 def excerpts(results: list[Result], source: str) -> str:
-    """Table 3: the truth, and beside it what NADE and GSN drew."""
+    """Return Table 3: the truth, and what NADE and GSN drew."""
     drawn: dict[int, dict[str, Result]] = {}
     for row in (paper.NADE, paper.GSN):
         for r in results:
@@ -56,21 +56,21 @@ def excerpts(results: list[Result], source: str) -> str:
 
 
 def _excerpt(result: Result, inside: str) -> str:
-    gap = literal(inside).replace(" ", "&nbsp;")  # else a blank at the edge has no underline
+    gap = literal(inside).replace(" ", "&nbsp;")  # otherwise a blank at the edge has no underline
     return f"{literal(result.before)}<ins>{gap}</ins>{literal(result.after)}"
 
 
 def find(
     results: list[Result], item: str, row: paper.Row, source: str, dataset: str
 ) -> Result | None:
-    """Our result for a place in the paper's tables."""
+    """Return our result for a place in the tables of the paper."""
     place = (item, dataset, row.strategy, row.recipes.get(source))
     same = (r for r in results if (r.item, r.dataset, r.strategy, r.recipe) == place)
     return next(same, None)
 
 
 def with_error(result: Result) -> str:
-    """The value and its error, with a digit more where it is small; † for a shortened training."""
+    """Return the value and its error; small ones have one more digit, † is a shortened training."""
     digits = 2 if result.nats >= 10 else 3
     error = result.standard_error
     known = error is not None and math.isfinite(error)
@@ -83,5 +83,5 @@ def with_error(result: Result) -> str:
 
 
 def as_printed(value: float) -> str:
-    """A number of the paper with as many digits as there."""
+    """Return a number of the paper with as many digits as it is printed with."""
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"

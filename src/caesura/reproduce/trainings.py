@@ -1,4 +1,4 @@
-"""The nets: trained once for each configuration, and found again by its fingerprint."""
+"""The nets: each configuration is trained once, and found again by its fingerprint."""
 
 import hashlib
 import json
@@ -10,36 +10,38 @@ from caesura import datasets
 from caesura.datasets.folder import Folder
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
-from caesura.filler.filler import Filler, join, load
+from caesura.filler import Filler, join, load
 from caesura.reproduce.plan import Subject, Training
 from caesura.reproduce.watch import Watch
 from caesura.training.train import train
 
 
 class Sets:
-    """The public sets, each verified and loaded once."""
+    """The public data sets; each is verified and loaded once."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self._items: dict[tuple[str, str], list[Any]] = {}
 
     def load(self, name: str, split: str) -> list[Any]:
-        """The items of a split."""
+        """Return the items of a split."""
         if (name, split) not in self._items:
             states = datasets.verify(name, self.folder)
             for path in (path for path, state in states.items() if state == "altered"):
-                raise CaesuraError(f"The file '{path}' of the set '{name}' is not the public one.")
+                raise CaesuraError(
+                    f"The file '{path}' differs from that of the public data set '{name}'."
+                )
             self._items[name, split] = datasets.load(name, split, self.folder)
         return self._items[name, split]
 
 
 def fingerprints(of: Subject, seed: int) -> str:
-    """Those of all its trainings."""
+    """Return the fingerprints of all trainings of a subject, joined by "+"."""
     return "+".join(fingerprint(training, seed) for training in of.trainings)
 
 
 def fingerprint(training: Training, seed: int) -> str:
-    """Sixteen digits that stand for the recipe with its fields, the data and the seed."""
+    """Return sixteen digits that identify the recipe with its fields, the data and the seed."""
     chosen = training.choose(training.fields)
     holding = datasets.DATASETS[training.dataset].holding
     document = {
@@ -52,25 +54,25 @@ def fingerprint(training: Training, seed: int) -> str:
 
 
 def model_path(out: Path, name: str) -> Path:
-    """Where the model with that fingerprint is kept."""
+    """Return the path of the model with that fingerprint."""
     return out / "models" / f"{name}.model"
 
 
 class Obtained(NamedTuple):
-    """Nets that can be measured, and how many of them were trained just now."""
+    """A filler, and how many of its nets were trained just now."""
 
     filler: Filler
     new: int
 
 
 def obtain(of: Subject, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
-    """One filler with the nets of all its trainings."""
+    """Return one filler with the nets of all trainings of a subject."""
     all_of_it = [_obtain_one(t, seed, out, sets, watch) for t in of.trainings]
     return Obtained(join(*(one.filler for one in all_of_it)), sum(one.new for one in all_of_it))
 
 
 def _obtain_one(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
-    """The filler of a training: read if it is there, else trained, from a checkpoint if any."""
+    """Load the model of a training, or train it, from a checkpoint if there is one."""
     name = fingerprint(training, seed)
     path, checkpoints = model_path(out, name), out / "checkpoints" / name
     if new := not path.exists():
@@ -91,5 +93,5 @@ def _obtain_one(training: Training, seed: int, out: Path, sets: Sets, watch: Wat
         make_folder(path.parent)
         filler.save(path)
     shutil.rmtree(checkpoints, ignore_errors=True)
-    # Read in any case, so that what is measured is what was saved.
+    # Loaded in any case, so that we measure what was saved.
     return Obtained(load(path), new)

@@ -1,4 +1,4 @@
-"""Who looks at the work while it goes on, and may stop it."""
+"""How a run reports its progress, and how it is stopped."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """Shows nothing and never stops; the command line has one that does both."""
+    """Shows nothing and never stops; the command line has a subclass that does both."""
 
     def note(self, sentence: str) -> None:
-        """Something to know."""
+        """Show a sentence."""
 
     def training(self, name: str) -> "AbstractContextManager[Callable[[str, Progress], None]]":
-        """What a training reports to."""
+        """Return a context whose value is called with the progress of a training."""
         return nullcontext(lambda net, progress: None)
 
     def scoring(self, name: str) -> AbstractContextManager[Callable[[int, int], None]]:
-        """What an evaluation reports to: the gaps that are done, and all of them."""
+        """Return a context whose value is called with the number of gaps done, and of all gaps."""
         return nullcontext(lambda done, gaps: None)
 
     def stopped(self) -> bool:
-        """Whether the work should end as soon as it can go on from there."""
+        """Return whether the work should stop as soon as it can be continued later."""
         return False

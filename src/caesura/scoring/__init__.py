@@ -1,1 +1,1 @@
-"""How well a model knows what it cannot see, and whether what it states comes true."""
+"""How good a model is: the NLL of gaps, the calibration of probabilities, scores of draws."""

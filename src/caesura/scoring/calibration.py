@@ -1,16 +1,18 @@
-"""Whether stated probabilities can be believed: counts of hits, by position in the gap.
+"""Calibration: how often stated probabilities come true, counted by position in the gap.
 
-A tally counts over a batch of gaps; tallies of several batches are added, so that a measurement
-may go over more gaps than fit into memory.
+A tally counts over a batch of gaps. Tallies of several batches can be added, for more gaps than
+fit into memory.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.nets.bins import crps, quantile, share_below
+from caesura.nets.frames import Binary, Categorical, Continuous, Frame
 from caesura.scoring.scores import COVERAGES
 
 BINS = 10  # of equal width, from 0 to 1
@@ -19,36 +21,36 @@ TOP = 5
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Sums over gaps of g steps; what a statement is, and when it comes true, a subclass says.
+    """Counts over gaps of g steps; a subclass defines what a statement is and when it is true.
 
-    The reliability is that of statements in bins of their probability: where they can be believed,
-    a bin's statements come true as often as they say on average.
+    Statements are counted in bins of their probability. If a model is calibrated, the share of true
+    statements in a bin equals the mean of their probabilities.
     """
 
-    columns: ClassVar[dict[str, str]]  # the rates by position, and what a table calls them
+    columns: ClassVar[dict[str, str]]  # the rates by position, and their titles in a table
 
     gaps: int
     statements: Int[np.ndarray, "g bins"]
     stated: Float[np.ndarray, "g bins"]  # the sum of the statements' probabilities
-    true: Int[np.ndarray, "g bins"]  # how many statements came true
+    true: Int[np.ndarray, "g bins"]  # how many statements were true
 
     def __add__(self, other: Any) -> Any:
-        """The tally over the gaps of both."""
+        """Return the tally over the gaps of both."""
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return type(self)(**sums)
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error: |stated − true|, averaged over all statements."""
+        """The expected calibration error: the mean of |stated − true| over all statements."""
         return float(_error(*(a.sum(axis=0) for a in (self.statements, self.stated, self.true))))
 
     @property
     def calibration_error_by_position(self) -> Float[np.ndarray, " g"]:
-        """The same, of the statements about each step."""
+        """The expected calibration error of the statements about each step."""
         return _error(self.statements, self.stated, self.true)
 
-    def told(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it; the rates of a bin without statements are null."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rates as values that JSON can hold; None in a bin without statements."""
         counts = self.statements.sum(axis=0)
         rates = (_rate(sums.sum(axis=0), counts) for sums in (self.stated, self.true))
         bins = [
@@ -66,7 +68,7 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class SymbolTally(Tally):
-    """Of one of K symbols a step; the statement is that it is the likeliest one."""
+    """Counts for one of K symbols per step; the statement is: it is the likeliest symbol."""
 
     columns: ClassVar[dict[str, str]] = {
         "top_1": "top 1",
@@ -75,27 +77,27 @@ class SymbolTally(Tally):
         "calibration_error_by_position": "calibration error",
     }
 
-    in_top: Int[np.ndarray, " g"]  # how often the truth is among the TOP likeliest
+    in_top: Int[np.ndarray, " g"]  # how often the true symbol is among the TOP likeliest
 
     @property
     def top_1(self) -> Float[np.ndarray, " g"]:
-        """How often the likeliest symbol is the right one."""
+        """How often the likeliest symbol is the true one."""
         return self.true.sum(axis=1) / self.gaps
 
     @property
     def top_5(self) -> Float[np.ndarray, " g"]:
-        """How often the right symbol is among the five likeliest."""
+        """How often the true symbol is among the five likeliest."""
         return self.in_top / self.gaps
 
     @property
     def confidence(self) -> Float[np.ndarray, " g"]:
-        """The probability of the likeliest symbol, on average."""
+        """The mean probability of the likeliest symbol."""
         return self.stated.sum(axis=1) / self.gaps
 
 
 @dataclass(frozen=True, eq=False)
 class KeyTally(Tally):
-    """Of keys that sound or not; the statements are that a key sounds, one for each of them."""
+    """Counts for keys that sound or not; there is one statement per key: it sounds."""
 
     columns: ClassVar[dict[str, str]] = {
         "precision": "precision",
@@ -106,41 +108,40 @@ class KeyTally(Tally):
         "calibration_error_by_position": "calibration error",
     }
 
-    chosen: Int[np.ndarray, " g"]  # keys that sound more likely than not
-    right: Int[np.ndarray, " g"]  # those of them that do sound
-    frames: Int[np.ndarray, " g"]  # without any mistake
+    chosen: Int[np.ndarray, " g"]  # keys with a probability above 1/2
+    right: Int[np.ndarray, " g"]  # chosen keys that sound
+    frames: Int[np.ndarray, " g"]  # in which every key is right
 
     @property
     def precision(self) -> Float[np.ndarray, " g"]:
-        """Of the keys that sound more likely than not, the share that do."""
+        """The share of the chosen keys (probability above 1/2) that sound."""
         return _rate(self.right, self.chosen)
 
     @property
     def recall(self) -> Float[np.ndarray, " g"]:
-        """Of the keys that do sound, the share that was held for more likely than not."""
+        """The share of the sounding keys that were chosen."""
         return _rate(self.right, self.true.sum(axis=1))
 
     @property
     def whole_frames(self) -> Float[np.ndarray, " g"]:
-        """How often every key of a step is right at once."""
+        """The share of steps in which every key is right."""
         return self.frames / self.gaps
 
     @property
     def notes(self) -> Float[np.ndarray, " g"]:
-        """How many keys sound in a step."""
+        """The mean number of keys that sound in a step."""
         return self.true.sum(axis=1) / self.gaps
 
     @property
     def expected_notes(self) -> Float[np.ndarray, " g"]:
-        """How many should, by the stated probabilities."""
+        """The number of keys in a step that should sound by the stated probabilities."""
         return self.stated.sum(axis=1) / self.gaps
 
 
 @dataclass(frozen=True, eq=False)
 class NumberTally(Tally):
-    """Of real numbers; the statements are that one lies in a tenth of its distribution.
-
-    There are ten for each number, so that their reliability is the histogram of the PIT.
+    """Counts for real numbers; there are ten statements per number, one for each tenth of its
+    distribution: the number lies there. Their reliability is the histogram of the PIT.
     """
 
     columns: ClassVar[dict[str, str]] = {
@@ -152,40 +153,52 @@ class NumberTally(Tally):
         "calibration_error_by_position": "calibration error",
     }
 
-    inside: Int[np.ndarray, "3 g"]  # how many numbers lie in the central intervals
+    inside: Int[np.ndarray, "3 g"]  # how many numbers are inside the central intervals
     error: Float[np.ndarray, " g"]  # the sum of |median − truth|, in standardised units
-    ranked: Float[np.ndarray, " g"]  # the sum of the CRPS, in the same
+    ranked: Float[np.ndarray, " g"]  # the sum of the CRPS, in standardised units
+
+    @property
+    def coverage(self) -> dict[float, Float[np.ndarray, " g"]]:
+        """For each of `COVERAGES`, the share of the numbers inside the central interval."""
+        numbers = self.true.sum(axis=1)
+        return {c: _rate(row, numbers) for c, row in zip(COVERAGES, self.inside, strict=True)}
 
     @property
     def coverage_50(self) -> Float[np.ndarray, " g"]:
-        """The share of the numbers that lie in the central interval of 50 %."""
-        return _rate(self.inside[0], self.true.sum(axis=1))
+        """The share of the numbers inside the central interval of 50 %."""
+        return self.coverage[0.5]
 
     @property
     def coverage_80(self) -> Float[np.ndarray, " g"]:
-        """The same, of 80 %."""
-        return _rate(self.inside[1], self.true.sum(axis=1))
+        """The share of the numbers inside the central interval of 80 %."""
+        return self.coverage[0.8]
 
     @property
     def coverage_95(self) -> Float[np.ndarray, " g"]:
-        """The same, of 95 %."""
-        return _rate(self.inside[2], self.true.sum(axis=1))
+        """The share of the numbers inside the central interval of 95 %."""
+        return self.coverage[0.95]
+
+    @property
+    def pit(self) -> Float[np.ndarray, " bins"]:
+        """The density of the probability integral transform; 1 everywhere if calibrated."""
+        counts = self.true.sum(axis=0)
+        return BINS * counts / max(1, counts.sum())
 
     @property
     def median_error(self) -> Float[np.ndarray, " g"]:
-        """How far the median is from the truth, on average."""
+        """The mean distance of the median from the truth."""
         return _rate(self.error, self.true.sum(axis=1))
 
     @property
     def crps(self) -> Float[np.ndarray, " g"]:
-        """The continuous ranked probability score: the error of a distribution, not of a number."""
+        """The mean continuous ranked probability score: the error of the whole distribution."""
         return _rate(self.ranked, self.true.sum(axis=1))
 
 
 def tally_symbols(
     log_probs: Float[np.ndarray, "n g 1 K"], truth: Int[np.ndarray, "n g 1"]
 ) -> SymbolTally:
-    """What marginals say of symbols, against what they are."""
+    """Return the tally of marginal distributions of symbols against the true symbols."""
     order = np.argsort(-log_probs[:, :, 0], axis=-1, kind="stable")
     hits = order == truth
     stated = np.exp(log_probs[:, :, 0].max(axis=-1))
@@ -199,7 +212,7 @@ def tally_symbols(
 def tally_keys(
     log_probs: Float[np.ndarray, "n g D 2"], truth: Int[np.ndarray, "n g D"]
 ) -> KeyTally:
-    """What marginals say of keys, against what sounds."""
+    """Return the tally of marginal distributions of keys against the keys that sound."""
     stated, sounds = np.exp(log_probs[..., 1]), truth == 1
     chosen = stated > 0.5
     return KeyTally(
@@ -214,7 +227,7 @@ def tally_keys(
 def tally_numbers(
     log_probs: Float[np.ndarray, "n g D K"], truth: Float[np.ndarray, "n g D"]
 ) -> NumberTally:
-    """What marginals say of numbers, against what they are."""
+    """Return the tally of marginal distributions of numbers against the true numbers."""
     below = share_below(log_probs, truth)
     tenth = np.minimum((below * BINS).astype(int), BINS - 1)
     true = (tenth[..., None] == np.arange(BINS)).sum(axis=(0, 2))
@@ -231,10 +244,25 @@ def tally_numbers(
     )
 
 
+TALLIES: dict[type[Frame], Callable[..., Tally]] = {
+    Categorical: tally_symbols,
+    Binary: tally_keys,
+    Continuous: tally_numbers,
+}
+
+
+def make_tally(
+    frame: Frame, log_probs: Float[np.ndarray, "n g D K"], truth: Shaped[np.ndarray, "n g D"]
+) -> Tally:
+    """Return the tally that suits the frame: of symbols, of keys or of numbers."""
+    return TALLIES[type(frame)](log_probs, truth)
+
+
 def _in_bins(
     stated: Float[np.ndarray, "n g s"], true: Bool[np.ndarray, "n g s"]
 ) -> tuple[Int[np.ndarray, "g bins"], Float[np.ndarray, "g bins"], Int[np.ndarray, "g bins"]]:
-    """By position and bin: how many statements, the sum of their probabilities, how many true."""
+    """Return by position and bin: the number of statements, the sum of their probabilities, and the
+    number of true ones."""
     g = stated.shape[1]
     number = np.minimum((stated * BINS).astype(int), BINS - 1) + BINS * np.arange(g)[:, None]
 
@@ -254,5 +282,5 @@ def _error(
 
 
 def _rate(part: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, " n"]:
-    """Zero of zero is zero."""
+    """Return part / whole, or zero for zero of zero."""
     return part / np.maximum(whole, 1)

@@ -1,11 +1,12 @@
-"""How well a strategy knows what it cannot see: the NLL of gaps made in complete sequences.
+"""The negative log-likelihood (NLL) and the calibration of gaps made in complete sequences.
 
-The states around all gaps of a sequence come from one pass over it, sequences of like length are
-passed over side by side, and many gaps go through a strategy at once.
+One pass over a sequence gives the states around all of its gaps. Sequences of similar length are
+passed over together, and many gaps go through a strategy at once.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import equinox as eqx
 import jax
@@ -15,29 +16,25 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import EVALUATION_SIZES, bucket, room
-from caesura.nets.frames import Binary, Categorical, Continuous
-from caesura.nets.pair import Nets, Pair
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
-from caesura.scoring.calibration import Tally, tally_keys, tally_numbers, tally_symbols
+from caesura.scoring.calibration import Tally, make_tally
 from caesura.sequence import Sequence
-from caesura.strategies import SIR, Place, Strategy, Window, around_gaps
+from caesura.strategies import Place, Strategy, Window, around_gaps
 
 Pieces = Iterable[Shaped[np.ndarray, "_ D"]]
-Starts = Int[np.ndarray, " _"]  # the first steps of some gaps of a sequence
-Report = Callable[[int, int], None]
-
+Starts = Int[np.ndarray, " _"]  # the first steps of gaps in one sequence
+Report = Callable[[int, int], None]  # takes the number of gaps done, and of all gaps
+Ask = Callable[[PRNGKeyArray, Window], PyTree[Shaped[Array, "B ..."]]]
 
 GAP = 5  # steps
 
 
-TALLIES = {Categorical: tally_symbols, Binary: tally_keys, Continuous: tally_numbers}
-
-
 class GapScores(NamedTuple):
-    """The mean negative log-likelihood of whole gaps, in nats.
+    """The mean NLL of whole gaps, in nats.
 
-    Standard errors take gaps as independent. Neighbouring ones overlap, so they are too small
-    where few sequences give many gaps, and they know nothing of another training run.
+    Standard errors treat gaps as independent. Neighbouring gaps overlap, so the errors are too
+    small if few sequences give many gaps. They do not cover the variation between training runs.
     """
 
     nll: float
@@ -47,8 +44,7 @@ class GapScores(NamedTuple):
 
 
 class PositionScores(NamedTuple):
-    """Each step of a gap by itself: its mean negative log-likelihood, and how statements of it
-    come true."""
+    """The mean NLL of each step of a gap by itself, and the calibration of its marginals."""
 
     nll: Float[np.ndarray, " g"]
     standard_error: Float[np.ndarray, " g"]
@@ -58,65 +54,138 @@ class PositionScores(NamedTuple):
 
 
 class StepScores(NamedTuple):
-    """The mean negative log-likelihood of single steps, given all others that the net may see."""
+    """The mean NLL of single steps, each given all others that the net may see."""
 
     nll: float
     standard_error: float
     steps: int
 
 
+class Evaluation(NamedTuple):
+    """All scores of one strategy on the same gaps.
+
+    Attributes
+    ----------
+    strategy : str
+        The name of the strategy.
+    gaps : GapScores
+        The NLL of whole gaps.
+    positions : PositionScores
+        The NLL and the calibration of each step of a gap by itself.
+    effective_samples : float or None
+        How many independent draws the particles of a fill are worth, on average over gaps; None
+        for a strategy without particles.
+    """
+
+    strategy: str
+    gaps: GapScores
+    positions: PositionScores
+    effective_samples: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as values that JSON can hold; an unknown number is None."""
+        scores: dict[str, Any] = {"strategy": self.strategy} | self.gaps._asdict()
+        if not math.isfinite(self.gaps.standard_error):
+            scores["standard_error"] = None
+        if self.effective_samples is not None:
+            scores["effective_samples"] = self.effective_samples
+        scores["nll_by_position"] = self.positions.nll.tolist()
+        scores["calibration"] = self.positions.tally.to_dict()
+        return scores
+
+
 class Answers(NamedTuple):
-    """What was asked of every gap, in the order of the sequences."""
+    """What `ask` returned for every gap, in the order of the sequences."""
 
     of_gaps: PyTree[Shaped[np.ndarray, "gaps ..."]]
     gaps: int
     left_out: int
 
 
-Ask = Callable[[PRNGKeyArray, Window], PyTree[Shaped[Array, "B ..."]]]
-
-
-def _tell_nobody(done: int, gaps: int) -> None:
+def _no_report(done: int, gaps: int) -> None:
     pass
 
 
 class GapChoice(TypedDict, total=False):
-    """Which gaps are made: the paper's, unless told otherwise."""
+    """Which gaps are made, and what reports the progress; the defaults are those of the paper."""
 
-    gap: int
-    margin: int  # how far they stay from the ends of a sequence
-    limit: int | None  # at most so many of them, evenly spread
+    gap: int  # steps of a gap
+    margin: int  # the distance of gaps from both ends of a sequence
+    limit: int | None  # at most this many gaps, evenly spread
     seed: int
+    report: Report
+
+
+def evaluate(
+    net: Nets, strategy: Strategy, pieces: Pieces, **choice: Unpack[GapChoice]
+) -> Evaluation:
+    """Return all scores of a strategy, from one pass over gaps made in complete sequences.
+
+    Parameters
+    ----------
+    net : Net or Pair
+        What the strategy works with.
+    strategy : Strategy
+        How the gaps are filled and scored.
+    pieces : iterable of arrays [T, D]
+        Complete sequences, as the net takes them.
+    **choice
+        `gap` (5), `margin` (10), `limit` (None), `seed` (0) and `report`: see `GapChoice`.
+
+    Returns
+    -------
+    Evaluation
+        The same scores as those of `score_gaps` and `score_positions`, and the effective samples.
+
+    Raises
+    ------
+    CaesuraError
+        If the net does not suit the strategy, or if there is no gap to score.
+
+    Examples
+    --------
+    >>> method = filler.method("nade")
+    >>> evaluate(method.net, method.strategy, pieces, gap=5, limit=1000).gaps.nll
+    """
+    whole, steps = _ask_whole(net, strategy), _ask_steps(net, strategy, choice.get("gap", GAP))
+
+    def ask(key: PRNGKeyArray, windows: Window) -> tuple[PyTree, ...]:
+        effective = strategy.effective_samples(key, net, windows)
+        return whole(key, windows), steps(key, windows), effective
+
+    answers = over_gaps(ask, net, strategy, pieces, **choice)
+    of_whole, of_steps, effective = answers.of_gaps
+    return Evaluation(
+        type(strategy).__name__.lower(),
+        _gap_scores(answers._replace(of_gaps=of_whole)),
+        _position_scores(net, answers._replace(of_gaps=of_steps)),
+        None if effective is None else float(np.mean(effective)),
+    )
 
 
 def score_gaps(
-    net: Nets,
-    strategy: Strategy,
-    sequences: Pieces,
-    *,
-    report: Report = _tell_nobody,
-    **choice: Unpack[GapChoice],
+    net: Nets, strategy: Strategy, pieces: Pieces, **choice: Unpack[GapChoice]
 ) -> GapScores:
-    """The NLL of whole gaps; those that hold a value which the model does not know are left out."""
-
-    def ask(key: PRNGKeyArray, windows: Window) -> Array:
-        return strategy.log_prob(key, net, windows, windows.values[:, None]).log_prob[:, 0]
-
-    answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
-    nll, error = _mean(-answers.of_gaps)
-    return GapScores(float(nll), float(error), answers.gaps, answers.left_out)
+    """Return the NLL of whole gaps; gaps with a value that the model does not know are left out."""
+    return _gap_scores(over_gaps(_ask_whole(net, strategy), net, strategy, pieces, **choice))
 
 
 def score_positions(
-    net: Nets,
-    strategy: Strategy,
-    sequences: Pieces,
-    *,
-    report: Report = _tell_nobody,
-    **choice: Unpack[GapChoice],
+    net: Nets, strategy: Strategy, pieces: Pieces, **choice: Unpack[GapChoice]
 ) -> PositionScores:
-    """What is known by position in the gap, of the same gaps as `score_gaps`."""
-    gap = choice.get("gap", GAP)
+    """Return the scores by position in the gap, of the same gaps as `score_gaps`."""
+    ask = _ask_steps(net, strategy, choice.get("gap", GAP))
+    return _position_scores(net, over_gaps(ask, net, strategy, pieces, **choice))
+
+
+def _ask_whole(net: Nets, strategy: Strategy) -> Ask:
+    def ask(key: PRNGKeyArray, windows: Window) -> Float[Array, " B"]:
+        return strategy.log_prob(key, net, windows, windows.values[:, None]).log_prob[:, 0]
+
+    return ask
+
+
+def _ask_steps(net: Nets, strategy: Strategy, gap: int) -> Ask:
     tallied = net.frame.fillable & ~net.frame.categorical  # a level has no median
 
     def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
@@ -124,28 +193,23 @@ def score_positions(
         some = (values.log_prob[:, :, tallied], windows.values[:, :, tallied])
         return tuple(a[:, :gap] for a in (steps.log_prob, *some))
 
-    answers = over_gaps(ask, net, strategy, sequences, report=report, **choice)
+    return ask
+
+
+def _gap_scores(answers: Answers) -> GapScores:
+    nll, error = _mean(-answers.of_gaps)
+    return GapScores(float(nll), float(error), answers.gaps, answers.left_out)
+
+
+def _position_scores(net: Nets, answers: Answers) -> PositionScores:
     steps, values, truth = answers.of_gaps
-    tally = TALLIES[type(net.frame)](values, truth)
+    tally = make_tally(net.frame, values, truth)
     return PositionScores(*_mean(-steps), answers.gaps, answers.left_out, tally)
 
 
-def effective_samples(
-    net: Nets, strategy: Strategy, sequences: Pieces, **choice: Unpack[GapChoice]
-) -> float | None:
-    """How many draws from the posterior the particles of a fill are worth, if it is made of any."""
-    if not (isinstance(net, Pair) and isinstance(strategy, SIR)):
-        return None
-
-    def ask(key: PRNGKeyArray, windows: Window) -> Array:
-        return strategy.effective_samples(key, net, windows)
-
-    return float(np.mean(over_gaps(ask, net, strategy, sequences, **choice).of_gaps))
-
-
-def score_steps(net: Net, sequences: Pieces, *, limit: int | None = None) -> StepScores:
-    """The NLL of every step by itself; `limit` takes the first so many of all steps."""
-    complete = _complete(net, sequences)
+def score_steps(net: Net, pieces: Pieces, *, limit: int | None = None) -> StepScores:
+    """Return the NLL of every step by itself; `limit` takes only the first steps of the data."""
+    complete = _complete(net, pieces)
     if limit is not None:
         ends = np.cumsum([len(s) for s in complete]) - whole_number("limit", limit, 1)
         kept = [s.values[: len(s) - max(end, 0)] for s, end in zip(complete, ends, strict=True)]
@@ -182,32 +246,32 @@ def over_gaps(
     ask: Ask,
     net: Nets,
     strategy: Strategy,
-    sequences: Pieces,
+    pieces: Pieces,
     *,
     gap: int = GAP,
     margin: int = 10,
     limit: int | None = None,
     seed: int = 0,
-    report: Report = _tell_nobody,
+    report: Report = _no_report,
 ) -> Answers:
-    """What `ask` says of the windows of all gaps that are to be made in complete sequences."""
+    """Return what `ask` gives for the windows of all gaps that are made in complete sequences."""
     whole_number("gap", gap, 1)
     whole_number("margin", margin, 0)
     strategy.check(net)
-    complete = _complete(net, sequences)
+    complete = _complete(net, pieces)
     starts, left_out = _known_gaps(net, complete, gap, margin)
     if limit is not None:
         starts = spread(starts, whole_number("limit", limit, 1))
     total = sum(map(len, starts))
     if not total and left_out:
-        raise CaesuraError(f"Every gap of {gap} steps holds a value that the model does not know.")
+        raise CaesuraError(f"Every gap of {gap} steps has a value that the model does not know.")
     if not total:
         raise CaesuraError(
-            f"No sequence is long enough for a gap of {gap} steps, {margin} clear of both ends."
+            f"No sequence is long enough for a gap of {gap} steps between two margins of {margin}."
         )
     key, done, answers = jax.random.key(seed), 0, []
     groups = [group for group in _groups(net, complete) if any(len(starts[i]) for i in group)]
-    end = strategy.stop  # looked up once: Equinox takes its time over methods
+    end = strategy.stop  # looked up once: Equinox is slow to look up methods
     for group in groups:
         places = [
             Place(row, start, start + gap, end(start + gap, len(complete[i])))
@@ -228,12 +292,12 @@ def over_gaps(
 
 
 def starts_inside(length: int, gap: int, margin: int) -> Starts:
-    """Where gaps may start in a sequence, clear of its first and last `margin` steps."""
+    """Return where gaps may start in a sequence, outside its first and last `margin` steps."""
     return np.arange(margin, length - margin - gap + 1)
 
 
 def spread(starts: list[Starts], limit: int) -> list[Starts]:
-    """`limit` of the gaps of some sequences, evenly from the first to the last of them all."""
+    """Return `limit` of the gaps, evenly spread over all sequences."""
     counts = [len(some) for some in starts]
     total = sum(counts)
     if limit >= total:
@@ -244,16 +308,16 @@ def spread(starts: list[Starts], limit: int) -> list[Starts]:
     return [some[keep] for some, keep in zip(starts, parts, strict=True)]
 
 
-def _complete(net: Nets, sequences: Pieces) -> list[Sequence]:
-    """The sequences as the net takes them, with nothing missing."""
-    nothing = ((values, np.zeros(values.shape, bool)) for values in sequences)
+def _complete(net: Nets, pieces: Pieces) -> list[Sequence]:
+    """Return the sequences as the net takes them, with nothing missing."""
+    nothing = ((values, np.zeros(values.shape, bool)) for values in pieces)
     return [Sequence(net.frame.check(values, none), none) for values, none in nothing]
 
 
 def _known_gaps(
     net: Nets, complete: list[Sequence], gap: int, margin: int
 ) -> tuple[list[Starts], int]:
-    """Where the gaps of every sequence start, and how many were left out for an unknown value."""
+    """Return where the gaps of every sequence start, and how many have an unknown value."""
     starts, left_out = [], 0
     for sequence in complete:
         unknown = net.frame.unknown(sequence.values)[:, net.frame.fillable]
@@ -265,7 +329,7 @@ def _known_gaps(
 
 
 def _groups(net: Nets, complete: list[Sequence]) -> Iterator[list[int]]:
-    """Which sequences are passed over side by side: as many of like length as there is room for."""
+    """Yield the sequences that are passed over together: of similar length, as memory allows."""
     states = jax.tree.leaves(net.initial())
     bytes_a_step = 4 * max(1, sum(h.size for h in states))
     most = room().state_bytes // bytes_a_step
@@ -281,7 +345,7 @@ def _groups(net: Nets, complete: list[Sequence]) -> Iterator[list[int]]:
 def _batches(
     net: Nets, sequences: list[Sequence], places: list[Place]
 ) -> Iterator[tuple[Window, int]]:
-    """The windows in batches; repetitions fill up the last, so real ones are counted beside."""
+    """Yield batches of windows and how many of each are real: the last one is padded."""
     count = -(-len(places) // room().gaps)
     size = next(size for size in EVALUATION_SIZES if size * count >= len(places))
     padded = places + places[-1:] * (bucket(count) * size - len(places))
@@ -293,7 +357,7 @@ def _batches(
 def _mean(
     values: Float[np.ndarray, "n *rest"],
 ) -> tuple[Float[np.ndarray, "*rest"], Float[np.ndarray, "*rest"]]:
-    """With its standard error, unknown of a single value."""
+    """Return the mean and its standard error, which is NaN for a single value."""
     n, values = len(values), values.astype(np.float64)
     error = values.std(axis=0, ddof=1) / n**0.5 if n > 1 else np.full(values.shape[1:], np.nan)
     return np.asarray(values.mean(axis=0)), np.asarray(error)

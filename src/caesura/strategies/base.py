@@ -74,6 +74,12 @@ class Strategy(eqx.Module):
     def marginals(self, key: PRNGKeyArray, net: Any, window: Window) -> Marginals:
         """The distribution at each missing place."""
 
+    def effective_samples(
+        self, key: PRNGKeyArray, net: Any, window: Window
+    ) -> Float[Array, " B"] | None:
+        """How many independent draws the particles of a fill are worth; None without particles."""
+        return None
+
 
 def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
     """What no chance had a part in."""
