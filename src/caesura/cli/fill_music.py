@@ -25,8 +25,7 @@ from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
-    from caesura.kinds import Composition
-    from caesura.kinds.base import Item
+    from caesura.kinds import Composition, Item
 
 
 class Unit(StrEnum):
@@ -147,10 +146,10 @@ def music(
     if output is not None:
         check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
     _check_gaps(song, item, composition)
-    item, missing = composition.arrange(filler.kind, item)
+    item = composition.arrange(item)
     from caesura.filler import Request
 
-    fill = fill_one(filler, Request(item, missing, samples=samples, **asked))
+    fill = fill_one(filler, Request(item, samples=samples, **asked))
     written = list(zip(files, fill.candidates, strict=False))
     for file, candidate in written:
         write_filled(file, item, candidate.sequence)
