@@ -20,7 +20,11 @@ def learn(items, **fields) -> Series:
     return Series.learn(items, **{"least_observed": 1} | fields)
 
 
+def names(kind: Series) -> list[str]:
+    return [column.name for column in kind.columns]
+
+
 def filled(kind: Series, data, standardised: float):
-    sequence = kind.read(data)
-    values = np.where(sequence.missing, np.float32(standardised), sequence.values)
-    return kind.write(data, sequence.missing, values)
+    item = kind.open(data)
+    values = np.where(item.missing, np.float32(standardised), item.sequence.values)
+    return item.write(values, item.missing)

@@ -83,4 +83,4 @@ def song(*notes: tuple[int, int], end: int = 800, key: int = 60) -> Song:
 
 def on(music: Song, key: int = C) -> str:
     """When a key sounds, as a drawing."""
-    return "".join(".#"[value] for value in Music().read(music).values[:, key])
+    return "".join(".#"[value] for value in Music().open(music).sequence.values[:, key])

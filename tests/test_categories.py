@@ -1,4 +1,4 @@
-"""Columns of levels beside numbers: read, learnt, filled and written, from tables to files."""
+"""Columns of levels beside numbers: learnt, filled and written, from tables to files."""
 
 import json
 from functools import partial
@@ -12,136 +12,18 @@ from caesura.filler.imputation import fill_quantiles
 from caesura.filler.medians import fill_median
 
 import caesura
-from caesura.errors import CaesuraError, CaesuraWarning
-from caesura.kinds.series.levels import FEW, MOST
+from caesura.errors import CaesuraError
+from caesura.filler.imputation import fill_quantiles
+from caesura.filler.medians import fill_median
 from caesura.sklearn import SeriesImputer
 from caesura.training.train import train
 from caesura.web import tables as web_tables
 from caesura.web.schemas import SeriesFill
 from command_line import ask, mistake
-from small_tables import NAN, filled, frame, learn
+from small_tables import NAN
 
 TINY = {"steps": 2, "hidden": 4, "head_hidden": 4, "batch": 2, "length": 8}
 TINY |= {"validate_every": 2, "valid_steps": 20}
-FLAGS = np.array([True, None, False, True], object)
-WEATHER = ["rain", None, "sun", "fog"]
-
-
-# What is read and written.
-
-
-@pytest.mark.parametrize(
-    ("column", "levels", "first"),
-    [
-        (pd.Series(FLAGS), (False, True), False),
-        (pd.Series(FLAGS, dtype="boolean"), (False, True), False),
-        (pd.Series(WEATHER, dtype="str"), ("fog", "rain", "sun"), "fog"),
-        (pd.Series(WEATHER, dtype="object"), ("fog", "rain", "sun"), "fog"),
-        (pd.Series(WEATHER, dtype="string[pyarrow]"), ("fog", "rain", "sun"), "fog"),
-        (
-            pd.Series(pd.Categorical(WEATHER, ["sun", "snow", "rain", "fog"])),
-            ("sun", "rain", "fog"),
-            "sun",
-        ),
-        (pd.Series(pd.Categorical([3, None, 1, 2])), (1, 2, 3), 1),
-        (pd.Series([1.0, NAN, 0.0, 1.0]), (0, 1), 0),
-        (pd.Series([1, None, 0, 1], dtype="Int64"), (0, 1), 0),
-        (pd.Series([1, None, 0, 1], dtype="float32"), (0, 1), 0),
-    ],
-)
-def test_levels_are_found_and_columns_keep_their_types(column, levels, first):
-    table = frame(a=[1.0, 2.0, NAN, 4.0], c=column)
-    before = table.copy(deep=True)
-    kind = learn([table])
-    assert (kind.names, kind.levels) == (("a", "c"), ((), levels))
-    assert (kind.numbers, kind.categories) == (1, (len(levels),))
-    sequence = kind.read(table)
-    assert sequence.missing[:, 1:].all(axis=1).tolist() == [False, True, False, False]
-    assert sequence.missing[:, 1:].any(axis=1).tolist() == [False, True, False, False]
-    for row in (0, 2, 3):
-        on = [float(level == column[row]) for level in levels[1:]]
-        assert sequence.values[row, 1:].tolist() == on
-    answer = filled(kind, table, 0.0)  # all switches off
-    assert answer["c"].dtype == column.dtype
-    assert answer["c"][1] == first
-    pd.testing.assert_series_equal(answer["c"].drop(1), table["c"].drop(1))
-    values = np.where(sequence.missing, 0, sequence.values)
-    values[1, -1] = 1
-    assert kind.write(table, sequence.missing, values)["c"][1] == levels[-1]
-    pd.testing.assert_frame_equal(table, before)
-
-
-def test_an_array_may_hold_levels_too():
-    array = np.array([[1.5, 1, 4], [2.5, NAN, 7], [3.0, 0, NAN], [1.0, 1, 9]], np.float32)
-    kind = learn([array], categorical=[2])
-    assert kind.names == ("x0", "x1", "x2")
-    assert kind.levels == ((), (0, 1), (4.0, 7.0, 9.0))
-    answer = filled(kind, array, 0.0)
-    assert answer.dtype == np.float32
-    assert (answer[1, 1], answer[2, 2]) == (0, 4)
-
-
-def test_a_covariate_may_be_a_category():
-    table = frame(a=[1.0, NAN, 4.0], place=["quay", "pier", "moor"], open=[True, False, True])
-    kind = learn([table], covariates=["place", "open"])
-    assert (kind.filled, kind.informing, kind.categories) == (1, 3, ())
-    assert kind.read(table).values[:, 1:].tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 1]]
-    with pytest.raises(CaesuraError, match="covariate 'place' is missing in row 1"):
-        kind.read(table.assign(place=["quay", None, "moor"]))
-
-
-def test_many_words_one_word_and_few_cells_are_left_alone_unless_asked_for():
-    words = [f"w{number}" for number in range(FEW + 1)]
-    table = frame(a=np.arange(len(words)) / 2, many=words, one="x", few=["y", "z", *[None] * 19])
-    kind = learn([table], least_observed=3)
-    assert kind.names == ("a",)
-    assert learn([table], categorical="many").categories == (FEW + 1, 2)
-    pd.testing.assert_frame_equal(filled(kind, table, 0.0), table)
-    for name, sentence in [("one", "nor a category of 2 to 100 levels"), ("few", "2 observed lev")]:
-        with pytest.raises(CaesuraError, match=f"'{name}' .*{sentence}"):
-            learn([table], columns=[name], least_observed=3)
-    codes = frame(a=[0.5] * (MOST + 1), code=range(MOST + 1))
-    with pytest.raises(CaesuraError, match="'code' is not of numbers, nor a category of 2 to 100"):
-        learn([codes], categorical="code")
-    assert learn([codes]).levels == ((), ())
-
-
-def test_words_among_numbers_are_a_category_only_if_named():
-    table = frame(a=[1.5, 2.0, 4.0], b=["1.5", "error", "2"])
-    with pytest.warns(CaesuraWarning, match="'b' mixes numbers with words"):
-        assert learn([table]).names == ("a",)
-    assert learn([table], categorical=["b"]).levels == ((), ("1.5", "2", "error"))
-
-
-KNOWN = frame(a=[1.5, 2.5, 4.0], c=["x", "y", None])
-
-
-@pytest.mark.parametrize(
-    ("do", "sentence"),
-    [
-        (
-            lambda: learn([KNOWN]).read(KNOWN.assign(c=["x", "z", None])),
-            "'c' has 'z' in row 1, which is none of the 2 levels that the model knows",
-        ),
-        (lambda: learn([KNOWN]).read(KNOWN.assign(c=[["x"], "x", None])), "something that is no"),
-        (lambda: learn([KNOWN], categorical=["d"]), "no column called 'd'"),
-        (lambda: learn([KNOWN], categorical=["c"], columns=["a"]), "neither filled nor informs"),
-        (lambda: learn([KNOWN], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
-        (lambda: learn([KNOWN.assign(c=[["x"], ["y"], None])], columns=["c"]), "not of numbers"),
-    ],
-)
-def test_a_mistake_gets_one_sentence(do, sentence):
-    with pytest.raises(CaesuraError, match=sentence):
-        do()
-
-
-def test_a_table_whose_column_has_no_room_for_a_level_gets_it_all_the_same():
-    kind = learn([KNOWN])
-    narrow = KNOWN.assign(c=pd.Categorical(["y", None, "y"]))
-    assert filled(kind, narrow, 0.0)["c"].tolist() == ["y", "x", "y"]
-    nothing = KNOWN.assign(c=[NAN] * 3)
-    assert filled(kind, nothing, 0.0)["c"].tolist() == ["x"] * 3
-    assert nothing["c"].isna().all()
 
 
 # What is learnt and filled, by nets that have learnt nearly nothing.
@@ -208,7 +90,7 @@ def test_medians_at_scale_are_those_of_quantiles_with_the_likeliest_levels(imput
     [[wanted]] = fill_quantiles(filler, [given], [0.5], 9, seed=1)
     pd.testing.assert_frame_equal(found.table, wanted)
     marginals = filler.marginals(given)
-    chosen = filler.method(None).net.frame.index(filler.kind.read_complete(wanted).values)
+    chosen = filler.method(None).net.frame.index(filler.kind.open(wanted).complete.values)
     at_places = chosen[tuple(marginals.places.T)]
     each = np.exp(marginals.log_probs)[np.arange(len(at_places)), at_places]
     np.testing.assert_allclose(found.confidence, each, rtol=1e-4)

@@ -6,16 +6,14 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler.filler import Filler
 from caesura.kinds import KINDS, Music, Song
+from caesura.kinds.music import items
 from caesura.kinds.music.midi import END_OF_TRACK, Event
-from caesura.nets.frames import Binary
-from caesura.nets.rnn import bidirectional
+from caesura.sequence import FrameSpec
 from songs import C, E, content, ode_to_joy, on, song
 
 # The grid.
@@ -44,7 +42,7 @@ def test_a_note_is_moved_to_the_nearest_lines(notes, steps):
 
 def test_a_song_has_as_many_steps_as_reach_its_end():
     for end, steps in [(1, 1), (100, 1), (101, 2), (799, 8), (800, 8), (801, 9)]:
-        assert len(Music().read(song(end=end))) == steps
+        assert len(Music().open(song(end=end)).sequence) == steps
 
 
 def test_notes_may_overlap_and_end_twice_or_never():
@@ -63,11 +61,11 @@ def test_notes_may_overlap_and_end_twice_or_never():
 
 def test_keys_that_no_piano_has_are_not_seen():
     for key, seen in [(20, 0), (21, 1), (108, 1), (109, 0)]:
-        assert Music().read(song((0, 100), key=key)).values.sum() == seen
+        assert Music().open(song((0, 100), key=key)).sequence.values.sum() == seen
 
 
 def test_a_tune_is_read():
-    values = Music().read(Song.from_bytes(content(ode_to_joy()))).values
+    values = Music().open(Song.from_bytes(content(ode_to_joy()))).sequence.values
     assert values.shape == (64, 88)
     assert on(Song.from_bytes(content(ode_to_joy())), E)[:16] == "####........##.."
     melody = values[:, C:].argmax(axis=1)[::2][:16]
@@ -78,7 +76,7 @@ def test_a_finer_grid_sees_more():
     tune = Song.from_bytes(content(ode_to_joy(96)))
     for steps_per_beat, steps in [(1, 16), (2, 32), (3, 48), (4, 64)]:
         cut = replace(tune, tracks=tune.tracks[:2])
-        assert len(Music(steps_per_beat).read(cut)) == 2 * steps
+        assert len(Music(steps_per_beat).open(cut).sequence) == 2 * steps
 
 
 # Arrays.
@@ -90,7 +88,7 @@ def test_a_roll_gives_a_roll(dtype):
     missing = np.zeros(roll.shape, bool)
     missing[2:4] = True
     before, values = roll.copy(), np.where(missing, 1, roll).astype(np.int32)
-    filled = Music().write(roll, missing, values)
+    filled = Music().open(roll).write(values, missing)
     assert filled.dtype == roll.dtype
     np.testing.assert_array_equal(filled, values)
     np.testing.assert_array_equal(roll, before)
@@ -99,17 +97,54 @@ def test_a_roll_gives_a_roll(dtype):
 def test_nan_is_missing():
     roll = np.zeros((4, 88))
     roll[1, 3] = np.nan
-    sequence = Music().read(roll)
+    sequence = Music().open(roll).sequence
     assert np.argwhere(sequence.missing).tolist() == [[1, 3]]
     assert sequence.values.sum() == 0
-    assert Music().read(roll.tolist()).missing.sum() == 1
+    assert Music().open(roll.tolist()).sequence.missing.sum() == 1
 
 
 @pytest.mark.parametrize("steps_per_beat", [1, 2, 3, 4, 7, 96])
 def test_a_song_from_a_roll_is_read_as_that_roll(steps_per_beat):
     roll = np.random.default_rng(0).random((30, 88)) < 0.3
-    sequence = Music(steps_per_beat).read(Song.from_roll(roll, steps_per_beat))
+    sequence = Music(steps_per_beat).open(Song.from_roll(roll, steps_per_beat)).sequence
     np.testing.assert_array_equal(sequence.values, roll)
+
+
+# Items.
+
+
+def test_an_item_is_parsed_once_and_tells_what_a_page_draws(monkeypatch):
+    tune = Song.from_bytes(content(ode_to_joy()))
+    item = Music().open_content(content(ode_to_joy()))
+    assert Music().open(item) is item
+    assert item.original == tune
+    assert item.content(item.original) == base64.b64decode(item.plain(tune)) == tune.to_bytes()
+    assert len(Music(4).open(item).sequence) == 2 * len(item.sequence)  # another grid
+    monkeypatch.setattr(items, "find_lanes", None)  # everything is known already
+    view = item.view(item.original)
+    assert view.keys() == {"notes", "steps", "bars", "seconds"}
+    assert view["steps"] == 64
+    assert view["bars"] == list(range(0, 64, 8))
+    assert (len(view["seconds"]), view["seconds"][:3]) == (65, [0.0, 0.25, 0.5])
+    assert view["seconds"][20:22] == [5.0, 5.2]  # the tempo has changed
+    assert view["notes"][:3] == [[43, 0, 8, 60], [64, 0, 2, 90], [64, 2, 4, 90]]
+    assert json.loads(json.dumps(view)) == view
+    assert item.write(item.sequence.values, item.missing) == tune
+
+
+def test_what_is_filled_can_be_drawn_too():
+    item = Music().open(song((0, 100)))
+    missing = np.zeros((8, 88), bool)
+    missing[3:5, C] = True
+    filled = item.write(np.ones((8, 88), np.int8), missing)
+    assert item.view(filled) == {"notes": [[60, 0, 1, 70], [60, 3, 5, 70]]}
+
+
+def test_a_roll_is_the_content_of_a_numpy_file(tmp_path):
+    item = Music().open(np.zeros((3, 88), np.uint8))
+    assert item.plain(item.original) == [[0] * 88] * 3
+    (tmp_path / "roll.npy").write_bytes(item.content(np.ones((3, 88), np.uint8)))
+    np.testing.assert_array_equal(Music.load(tmp_path / "roll.npy"), np.ones((3, 88)))
 
 
 # Bars.
@@ -123,9 +158,14 @@ def test_bars_are_found_by_their_numbers():
     tracks = ((odd, *tune.tracks[0]), *tune.tracks[1:])
     tune = replace(tune, tracks=(tuple(e for e in tracks[0] if e.data[1] != 0x58 or e == odd),))
     assert Music().steps_of_bars(tune, 2, 3) == slice(3, 5)
-    for first, stop in [(0, 2), (2, 2), (1, 99), (99, 100)]:
-        with pytest.raises(CaesuraError, match="must be at"):
-            Music().steps_of_bars(tune, first, stop)
+    item = Music().open(tune)
+    assert item.steps_of_bars(2, 3) == slice(3, 5)
+    bars = len(tune.bars)
+    for first, stop, bar in [(0, 2, 0), (1, 99, 98), (99, 100, 99), (2, 1, 0)]:
+        with pytest.raises(CaesuraError, match=f"song has no bar {bar}; it has {bars} bars"):
+            item.steps_of_bars(first, stop)
+    with pytest.raises(CaesuraError, match="no bar from bar 2 to before bar 2"):
+        item.steps_of_bars(2, 2)
     with pytest.raises(CaesuraError, match="roll has no bars"):
         Music().steps_of_bars(np.zeros((4, 88)), 1, 2)
 
@@ -153,12 +193,16 @@ def test_files_are_found(folder):
         "a/roll.npy",
         "b.mid",
     ]
-    assert Music.find([folder / "named", folder, folder / "b.mid"]) == [*found, folder / "named"]
-    assert [len(Music().read(path)) for path in found] == [64, 5, 64]
-    assert len(Music().read(str(folder / "named"))) == 64
+    assert Music.find([folder / "named", folder, folder / "b.mid"]) == [folder / "named", *found]
+    songs = Music.items([str(folder)])
+    assert [type(item) for item in songs] == [Song, np.memmap, Song]
+    assert Music.items(songs[0]) == [songs[0]] == Music.items(str(found[0]))
+    assert len(Music.items(np.zeros((2, 3, 88)))) == 2
+    assert [len(Music().open(path).sequence) for path in found] == [64, 5, 64]
+    assert len(Music().open(str(folder / "named")).sequence) == 64
     with pytest.raises(CaesuraError, match=f"'{folder / 'no.mid'}'"):
         Music.find([folder / "no.mid"])
-    with pytest.raises(CaesuraError, match=f"The folder '{folder / 'empty'}' holds no"):
+    with pytest.raises(CaesuraError, match=f"The directory '{folder / 'empty'}' has no"):
         Music.find([folder, folder / "empty"])
 
 
@@ -170,20 +214,20 @@ def test_a_wrong_file_is_named(folder):
     (folder / "huge.npy").write_bytes(whole.replace(b"(5, 88)", b"(9**9,)"))
     for name in ["wide.npy", "objects.npy", "cut.npy", "huge.npy", "a/words.txt", "no", "a"]:
         with pytest.raises(CaesuraError) as caught:
-            Music().read(folder / name)
+            Music().open(folder / name)
         assert f"'{folder / name}'" in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
 def test_long_and_coarse_songs_are_refused():
     with pytest.raises(CaesuraError, match="longer than 1000000 steps"):
-        Music().read(song(end=2**28 - 1))
+        Music().open(song(end=2**28 - 1))
     with pytest.raises(CaesuraError, match="3 ticks a beat, too few for 4 steps"):
-        Music(4).read(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),)))
+        Music(4).open(Song(3, ((Event(9, END_OF_TRACK + b"\0"),),)))
     with pytest.raises(CaesuraError, match="The song is empty"):
-        Music().read(song(end=0))
+        Music().open(song(end=0))
     with pytest.raises(CaesuraError, match="The song is empty"):
-        Music().read(Song(96, ()))
+        Music().open(Song(96, ()))
 
 
 # The kind and its mistakes.
@@ -191,12 +235,8 @@ def test_long_and_coarse_songs_are_refused():
 
 def test_music_is_a_kind():
     assert KINDS["music"] is Music
-    assert (Music.frame, Music.head, Music().size, Music().symbols()) == (
-        "binary",
-        "bernoulli",
-        88,
-        [0, 1],
-    )
+    assert (Music.name, Music.head, Music().symbols()) == ("music", "bernoulli", [0, 1])
+    assert Music().frame == FrameSpec("binary", 88)
     assert Music.learn([], steps_per_beat=4) == Music(4)
 
 
@@ -206,17 +246,17 @@ def test_music_is_a_kind():
         (lambda: Music(0), "'steps_per_beat' must be at least 1, not 0"),
         (lambda: Music(97), "'steps_per_beat' must be at most 96, not 97"),
         (lambda: Music.learn([], step_per_beat=2), "did you mean 'steps_per_beat'"),
-        (lambda: Music().read(3), "an array .*, not int"),
-        (lambda: Music().read(np.zeros(88)), r"shape \[steps, 88\], not \[88\]"),
-        (lambda: Music().read(np.zeros((3, 128))), r"shape \[steps, 88\], not \[3, 128\]"),
-        (lambda: Music().read(np.zeros((0, 88))), "empty"),
-        (lambda: Music().read(np.full((2, 88), 0.5)), "not 0.5 at step 0, key 0"),
-        (lambda: Music().read(np.full((2, 88), np.inf)), "not inf at step 0, key 0"),
-        (lambda: Music().read(np.full((2, 88), "a")), "holds 0, 1 and NaN, not <U1"),
-        (lambda: Music().read([[1, 0], [1]]), "not an array of numbers"),
+        (lambda: Music().open(3), "an array .*, not int"),
+        (lambda: Music().open(np.zeros(88)).sequence, r"shape \[steps, 88\], not \[88\]"),
+        (lambda: Music().open(np.zeros((3, 128))).sequence, r"shape \[steps, 88\], not \[3, 128\]"),
+        (lambda: Music().open(np.zeros((0, 88))), "empty"),
+        (lambda: Music().open(np.full((2, 88), 0.5)), "not 0.5 at step 0, key 0"),
+        (lambda: Music().open(np.full((2, 88), np.inf)), "not inf at step 0, key 0"),
+        (lambda: Music().open(np.full((2, 88), "a")), "holds 0, 1 and NaN, not <U1"),
+        (lambda: Music().open([[1, 0], [1]]), "not an array of numbers"),
         (
-            lambda: Music().write(song(), np.zeros((3, 88), bool), np.zeros((3, 88))),
-            r"shape \[3, 88\], but the music has \[8, 88\]",
+            lambda: Music().open(song()).write(np.zeros((3, 88)), np.zeros((3, 88), bool)),
+            r"shape \[3, 88\], but the data has \[8, 88\]",
         ),
     ],
 )
@@ -256,7 +296,13 @@ assert Music(np.int64(4)) == Music(4) and type(Music(np.int64(4)).steps_per_beat
 
 
 @pytest.fixture(scope="module")
-def filler() -> Filler:
+def filler():
+    import jax
+
+    from caesura.filler.filler import Filler
+    from caesura.nets.frames import Binary
+    from caesura.nets.rnn import bidirectional
+
     net = bidirectional(jax.random.key(0), Binary(88), head="bernoulli", hidden=4)
     return Filler(Music(), {"bidirectional": net}, "nade")
 
@@ -267,7 +313,7 @@ def test_a_file_is_filled_and_left_as_it_is(filler, folder):
     filled = filler.fill(path, missing=slice(10, 13), samples=2)
     assert path.read_bytes() == before
     assert isinstance(filled.best, Song)
-    old, new = Music().read(path).values, Music().read(filled.best).values
+    old, new = (Music().open(music).sequence.values for music in (path, filled.best))
     np.testing.assert_array_equal(np.delete(old, [10, 11, 12], 0), np.delete(new, [10, 11, 12], 0))
     assert filled.confidence.shape == (3 * 88,)
     told = json.loads(filled.to_json())

@@ -14,12 +14,12 @@ from songs import C, G, content, ode_to_joy, on, random_song, song
 
 def fill(music: Song, pattern: str, start: int, key: int = C) -> Song:
     """Fill the steps from `start` on, of one key, with a drawing."""
-    values = Music().read(music).values
+    values = Music().open(music).sequence.values
     missing = np.zeros(values.shape, bool)
     missing[start : start + len(pattern), key] = True
     values = values.copy()
     values[missing] = [mark == "#" for mark in pattern]
-    return Music().write(music, missing, values)
+    return Music().open(music).write(values, missing)
 
 
 def drawn(music: Song) -> list[tuple[int, str, int]]:
@@ -52,7 +52,7 @@ def random_gap(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 def random_case(rng: np.random.Generator) -> tuple[Music, Song, np.ndarray, np.ndarray]:
     music = Music(int(rng.integers(1, 5)))
     tune = random_song(rng, int(rng.choice([4, 5, 7, 96, 100, 480])))
-    roll = music.read(tune).values
+    roll = music.open(tune).sequence.values
     missing = random_gap(rng, roll.shape)
     drawn = (rng.random(roll.shape) < rng.choice([0, 0.5, 1])).astype(np.int8)
     keys = np.zeros(88, bool)  # most keys stay silent, so that most cases are about the busy ones
@@ -65,9 +65,9 @@ def test_what_is_written_is_what_is_read(seed):
     rng = np.random.default_rng(seed)
     for _ in range(75):
         music, tune, missing, values = random_case(rng)
-        filled = music.write(tune, missing, values)
-        np.testing.assert_array_equal(music.read(filled).values, values)
-        assert music.read(Song.from_bytes(filled.to_bytes())).values.shape == values.shape
+        filled = music.open(tune).write(values, missing)
+        np.testing.assert_array_equal(music.open(filled).sequence.values, values)
+        assert music.open(Song.from_bytes(filled.to_bytes())).sequence.values.shape == values.shape
 
 
 def test_everything_outside_a_gap_keeps_its_tick_its_place_and_its_bytes():
@@ -79,7 +79,7 @@ def test_everything_outside_a_gap_keeps_its_tick_its_place_and_its_bytes():
         missing = np.zeros(values.shape, bool)
         missing[start:stop] = True
         grid = Grid.of(tune, music.steps_per_beat)
-        filled = music.write(tune, missing, values)
+        filled = music.open(tune).write(values, missing)
         for old, new in zip(tune.tracks, filled.tracks, strict=True):
             assert outside(old, grid, start, stop) == outside(new, grid, start, stop)
             assert others(old) == others(new)
@@ -105,8 +105,8 @@ def test_nothing_missing_changes_nothing():
     rng = np.random.default_rng(11)
     for _ in range(50):
         tune = random_song(rng, 96)
-        roll = Music().read(tune).values
-        assert Music().write(tune, np.zeros(roll.shape, bool), roll) == tune
+        roll = Music().open(tune).sequence.values
+        assert Music().open(tune).write(roll, np.zeros(roll.shape, bool)) == tune
 
 
 def test_every_note_that_is_struck_is_ended():
@@ -114,10 +114,10 @@ def test_every_note_that_is_struck_is_ended():
     for _ in range(30):
         music = Music(int(rng.integers(1, 5)))
         tune = Song.from_roll(rng.random((10, 88)) < 0.1, 3)
-        roll = music.read(tune).values
+        roll = music.open(tune).sequence.values
         missing = random_gap(rng, roll.shape)
         values = np.where(missing, rng.random(roll.shape) < 0.3, roll)
-        filled = music.write(tune, missing, values)
+        filled = music.open(tune).write(values, missing)
         lanes = find_lanes(filled, Grid.of(filled, music.steps_per_beat))
         assert not any(lane.strays for lane in lanes)
         assert all(note.off is not None for lane in lanes for note in lane.notes)
@@ -166,13 +166,13 @@ def test_a_track_ends_after_its_last_new_note():
 
 def test_new_notes_go_to_the_nearest_voice_with_its_velocity():
     tune = Song.from_bytes(content(ode_to_joy()))
-    roll = Music().read(tune).values
+    roll = Music().open(tune).sequence.values
     missing = np.zeros(roll.shape, bool)
     missing[16:24] = True
     values = np.where(missing, 0, roll)
     values[17:19, G] = 1
     values[19:23, 45 - 21] = 1
-    filled = Music().write(tune, missing, values)
+    filled = Music().open(tune).write(values, missing)
     new = [set(filled.tracks[i]) - set(tune.tracks[i]) for i in range(4)]
     assert Event(17 * 240, bytes([0x90, 67, 90])) in new[1]
     assert Event(19 * 240, bytes([0x91, 45, 60])) in new[2]
@@ -187,10 +187,10 @@ def test_a_song_of_drums_gets_a_voice():
 
 def test_seconds_stay_whatever_the_tempo_does_in_the_gap():
     tune = Song.from_bytes(content(ode_to_joy()))  # the tempo changes at step 20
-    roll = Music().read(tune).values
+    roll = Music().open(tune).sequence.values
     missing = np.zeros(roll.shape, bool)
     missing[16:24] = True
-    filled = Music().write(tune, missing, np.where(missing, 1 - roll, roll))
+    filled = Music().open(tune).write(np.where(missing, 1 - roll, roll), missing)
 
     def seconds(music: Song) -> list[tuple[float, str]]:
         now, played = 0.0, []

@@ -1,16 +1,18 @@
 """Series: tables read and written again, their columns, and what is refused."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from caesura.errors import CaesuraError, CaesuraWarning
-from caesura.kinds import KINDS, Series
-from caesura.modelfile.configuration import _rebuild
-from small_tables import NAN, filled, frame, hours, learn
+from caesura.errors import CaesuraError, CaesuraWarning, FileMissingError
+from caesura.kinds import KINDS, Column, Series
+from caesura.kinds.series import series
+from caesura.kinds.series.series import columns_of_format_1
+from caesura.sequence import FrameSpec
+from small_tables import NAN, filled, frame, hours, learn, names
 
 # What is read.
 
@@ -18,9 +20,11 @@ from small_tables import NAN, filled, frame, hours, learn
 def test_columns_are_standardised_by_what_is_observed():
     table = frame(a=[1.0, NAN, 3.0, NAN, 8.0], b=[-1e6, 1e6, 0.0, 2e6, NAN])
     kind = learn([table])
-    np.testing.assert_allclose(kind.locations, [4.0, 5e5])
-    np.testing.assert_allclose(kind.scales, [np.std([1, 3, 8]), np.std([-1e6, 1e6, 0, 2e6])])
-    sequence = kind.read(table)
+    np.testing.assert_allclose([c.location for c in kind.columns], [4.0, 5e5])
+    np.testing.assert_allclose(
+        [c.scale for c in kind.columns], [np.std([1, 3, 8]), np.std([-1e6, 1e6, 0, 2e6])]
+    )
+    sequence = kind.open(table).sequence
     assert sequence.values.dtype == np.float32
     np.testing.assert_array_equal(sequence.missing, table.isna())
     assert np.all(sequence.values[sequence.missing] == 0)
@@ -31,7 +35,7 @@ def test_columns_are_standardised_by_what_is_observed():
 
 def test_what_training_reads_has_holes_that_are_unknown():
     table = frame(a=[1.0, NAN, 3.0])
-    sequence = learn([table]).read_complete(table)
+    sequence = learn([table]).open(table).complete
     assert not sequence.missing.any()
     assert np.isnan(sequence.values[:, 0]).tolist() == [False, True, False]
 
@@ -39,7 +43,7 @@ def test_what_training_reads_has_holes_that_are_unknown():
 @pytest.mark.parametrize("nothing", [NAN, None, pd.NA, pd.NaT])
 def test_all_words_for_nothing_are_missing(nothing):
     table = frame(a=np.array([1.5, nothing, 2.5], object))
-    assert learn([table]).read(table).missing[:, 0].tolist() == [False, True, False]
+    assert learn([table]).open(table).sequence.missing[:, 0].tolist() == [False, True, False]
 
 
 def test_arrays_lists_and_tables_are_items():
@@ -50,8 +54,10 @@ def test_arrays_lists_and_tables_are_items():
     table = frame(a=[1.0, 2.0])
     assert Series.items(table)[0] is table
     kind = learn(Series.items([array[0], array[1, :3]]))
-    np.testing.assert_allclose(kind.locations[0], np.append(array[0, :, 0], array[1, :3, 0]).mean())
-    assert kind.names == ("x0", "x1")
+    np.testing.assert_allclose(
+        kind.columns[0].location, np.append(array[0, :, 0], array[1, :3, 0]).mean()
+    )
+    assert names(kind) == ["x0", "x1"]
 
 
 def test_files_are_found_and_read(tmp_path):
@@ -59,8 +65,11 @@ def test_files_are_found_and_read(tmp_path):
     table.to_csv(tmp_path / "a.csv", index=False)
     table.to_parquet(tmp_path / "b.parquet")
     (tmp_path / "notes.txt").write_text("no table")
-    items = Series.items([tmp_path])
-    assert [item.name for item in items] == ["a.csv", "b.parquet"]
+    paths = Series.find([tmp_path])
+    assert [path.name for path in paths] == ["a.csv", "b.parquet"]
+    items = Series.items([str(tmp_path)])
+    for item in items:
+        pd.testing.assert_frame_equal(item, table, check_dtype=False)
     kind = learn(items)
     for item in items:
         pd.testing.assert_frame_equal(
@@ -68,9 +77,45 @@ def test_files_are_found_and_read(tmp_path):
         )
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 but no more")
     with pytest.raises(CaesuraError, match=r"broken.parquet' is no table"):
-        kind.read(tmp_path / "broken.parquet")
-    with pytest.raises(CaesuraError, match="Cannot read"):
-        kind.read(tmp_path / "absent.csv")
+        kind.open(tmp_path / "broken.parquet")
+    with pytest.raises(FileMissingError, match="There is no file or directory"):
+        kind.open(tmp_path / "absent.csv")
+
+
+def test_an_item_is_a_table_on_its_grid_that_is_found_once(monkeypatch):
+    table = hours(6, a=[1.0, NAN, 3.0, 4.0, 5.0, 6.0], w=list("xyzxyz")).drop(
+        index=pd.Timestamp("2024-03-01 03:00")
+    )
+    kind = learn([table], columns=["a"])
+    item = kind.open(table)
+    monkeypatch.setattr(series, "even_grid", None)  # it is known already
+    assert kind.open(item) is item
+    assert item.original is table
+    assert item.rows.tolist() == item.written_rows.tolist() == [0, 1, 2, 4, 5]
+    assert item.sequence.gaps == [(1, 2), (3, 4)]
+    view = item.view(item.original)
+    start = pd.Timestamp("2024-03-01").timestamp()
+    assert view == {
+        "time": None,
+        "x": [start + 3600 * n for n in (0, 1, 2, 4, 5)],
+        "others": ["w"],
+        "columns": [{"name": "a", "values": [1.0, None, 3.0, 5.0, 6.0]}],
+    }
+    monkeypatch.undo()
+    more = replace(kind, add_rows=True).open(item)  # other fields, the same table
+    assert more.written_rows.tolist() == list(range(6))
+    assert more.x[3] == np.datetime64("2024-03-01T03:00")
+    assert item.content(item.original).startswith(",a,w\n2024-03-01 00:00:00,1.0,x\n")
+
+
+def test_arrays_have_views_and_contents_too():
+    array = np.array([[1.5, 2.0], [NAN, 4.0]])
+    item = learn([array]).open(array)
+    assert item.view(array)["columns"][0] == {"name": "x0", "values": [1.5, None]}
+    assert item.plain(array) == [[1.5, 2.0], [None, 4.0]]
+    table = {"columns": ["a"], "index": [0, 1], "data": [[1.0], [None]]}
+    assert item.plain(frame(a=[1.0, NAN])) == table
+    assert item.content(array) == "x0,x1\n1.5,2.0\n,4.0\n"
 
 
 # What is written.
@@ -119,7 +164,9 @@ def test_an_array_gives_an_array_of_its_type():
 def test_a_fill_is_read_as_it_was_drawn():
     table = frame(a=[1.0, NAN, 3.0, 9.0])
     kind = learn([table])
-    np.testing.assert_allclose(kind.read(filled(kind, table, 0.7)).values[1, 0], 0.7, rtol=1e-6)
+    np.testing.assert_allclose(
+        kind.open(filled(kind, table, 0.7)).sequence.values[1, 0], 0.7, rtol=1e-6
+    )
 
 
 # Bounds, constants, columns.
@@ -131,7 +178,7 @@ def test_what_is_drawn_keeps_within_bounds():
     assert filled(kind, table, -9.0)["rain"][1] == 0
     assert filled(kind, table, -9.0)["wind"][1] < -5
     assert filled(kind, table, 9.0)["rain"][1] > 3
-    assert learn([table], bounds=(-5, 5)).highest == (5.0, 5.0)
+    assert [c.highest for c in learn([table], bounds=(-5, 5)).columns] == [5.0, 5.0]
 
 
 def test_quantiles_of_bounded_draws_are_bounded_quantiles():
@@ -149,14 +196,14 @@ def test_a_column_that_never_varies_is_filled_as_it_was():
     table = frame(a=[0.1, NAN, 0.1, 0.1], b=[1.0, 2.0, 3.0, NAN])
     kind = learn([table])
     assert filled(kind, table, 3.0)["a"].tolist() == [0.1] * 4
-    assert kind.read(table).values[:, 0].tolist() == [0] * 4
+    assert kind.open(table).sequence.values[:, 0].tolist() == [0] * 4
 
 
 def test_a_column_without_numbers_is_kept_and_said():
     table = frame(a=[1.0, NAN, 4.0], b=[NAN] * 3)
     with pytest.warns(CaesuraWarning, match="'b' holds no number at all: it is left as it is"):
         kind = learn([table])
-    assert kind.names == ("a",)
+    assert names(kind) == ["a"]
     answer = filled(kind, table, 0.0)
     assert answer["a"].tolist() == [1, 2.5, 4]
     assert answer["b"].isna().all()
@@ -180,20 +227,25 @@ def test_columns_that_are_not_numbers_come_through():
 def test_words_among_numbers_are_said():
     table = frame(a=[1.0, 2.0, 4.0], b=["1.5", "error", "2"])
     with pytest.warns(CaesuraWarning, match="'b' mixes numbers with words such as 'error'"):
-        assert learn([table]).names == ("a",)
+        assert names(learn([table])) == ["a"]
 
 
 def test_columns_can_be_chosen():
     table = frame(a=[1.0, 2.0, 4.0], b=[1.0, NAN, 3.0], c=[0.0, 1.0, 1.0])
     kind = learn([table], columns=["b"], covariates=["c", "a"])
-    assert kind.names == ("b", "c", "a")
-    assert (kind.filled, kind.informing) == (1, 2)
+    assert names(kind) == ["b", "c", "a"]
+    assert [c.name for c in kind.filled] == ["b"]
+    assert (kind.numbers, kind.frame) == (1, FrameSpec("continuous", 3, 2))
     assert filled(kind, table, 0.0)["b"].tolist() == [1, 2, 3]
     by_number = learn([table.to_numpy()], columns=[1], covariates=[2, 0])
-    assert by_number.places == kind.places == (1, 2, 0)
-    np.testing.assert_array_equal(by_number.read(table.to_numpy()).values, kind.read(table).values)
+    assert [[c.place for c in k.columns] for k in (by_number, kind)] == [[1, 2, 0]] * 2
+    np.testing.assert_array_equal(
+        by_number.open(table.to_numpy()).sequence.values, kind.open(table).sequence.values
+    )
     shuffled = table[["c", "b", "a"]]  # names count in a table, not places
-    np.testing.assert_array_equal(kind.read(shuffled).values, kind.read(table).values)
+    np.testing.assert_array_equal(
+        kind.open(shuffled).sequence.values, kind.open(table).sequence.values
+    )
 
 
 # The kind and its mistakes.
@@ -203,11 +255,77 @@ def test_series_is_a_kind_that_a_model_file_can_hold():
     assert KINDS["series"] is Series
     table = hours(60, a=np.arange(60.0), c=np.arange(60.0) % 7)
     kind = learn([table], covariates="c", bounds=(0, None))
-    assert _rebuild(Series, json.loads(json.dumps(asdict(kind))), "kind") == kind
-    broken = json.loads(json.dumps(asdict(kind)))
-    for field, value in [("names", "ac"), ("scales", [1]), ("lowest", ["x"]), ("freq", None)]:
-        with pytest.raises(CaesuraError, match=f"field '{field}'"):
-            _rebuild(Series, broken | {field: value}, "kind")
+    told = json.loads(json.dumps(asdict(kind)))
+    assert told["columns"][1] == {
+        "name": "c",
+        "place": 1,
+        "location": kind.columns[1].location,
+        "fills": False,
+        "scale": kind.columns[1].scale,
+        "levels": [],
+        "lowest": None,
+        "highest": None,
+    }
+    columns = tuple(Column(**c | {"levels": tuple(c["levels"])}) for c in told["columns"])
+    assert Series(**told | {"columns": columns, "calendar": tuple(told["calendar"])}) == kind
+
+
+A, B, C = Column("a", 0), Column("b", 1, levels=(0, 1)), Column("c", 2, fills=False)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (),
+        (C,),
+        (B, A),
+        (C, A),
+        (A, replace(A, place=1)),
+        (replace(A, place=3),),
+        (replace(A, scale=-1.0),),
+        (replace(A, location=NAN),),
+        (replace(A, lowest=2.0, highest=1.0),),
+        (replace(B, lowest=2.0),),
+        (A, replace(C, highest=1.0)),
+        (A, replace(B, levels=(0,))),
+        (A, replace(B, levels=(0, 0))),
+    ],
+)
+def test_columns_that_do_not_fit_together_are_refused(columns):
+    assert Series((A, B, C), 3).frame == FrameSpec("continuous", 3, 1, (2,))
+    with pytest.raises(CaesuraError, match="columns of the series do not fit together"):
+        Series(columns, 3)
+
+
+def test_the_columns_of_the_first_format_are_understood():
+    fields = {
+        "names": ["t", "sky", "load"],
+        "places": [0, 2, 1],
+        "width": 4,
+        "filled": 2,
+        "locations": [10.0, 0.0, 0.5],
+        "scales": [2.0, 1.0, 0.25],
+        "lowest": [0.0],
+        "levels": [[], ["clear", "rain"], []],
+        "highest": [None],
+        "calendar": ["hour"],
+        "freq": "h",
+        "time": "",
+        "add_rows": False,
+    }
+    told = columns_of_format_1(json.loads(json.dumps(fields)))
+    columns = [Column(**c | {"levels": tuple(c["levels"])}) for c in told.pop("columns")]
+    assert columns == [
+        Column("t", 0, 10.0, 2.0, lowest=0.0),
+        Column("sky", 2, levels=("clear", "rain")),
+        Column("load", 1, 0.5, 0.25, fills=False),
+    ]
+    assert told == {"width": 4, "calendar": ["hour"], "freq": "h", "time": "", "add_rows": False}
+    for wrong in ({"scales": [1.0]}, {"lowest": 3}, {"places": None}, {"highest": [1.0] * 9}):
+        with pytest.raises(CaesuraError, match="do not fit together"):
+            columns_of_format_1(fields | wrong)
+    with pytest.raises(CaesuraError, match="do not fit together"):
+        columns_of_format_1({})
 
 
 def test_densities_are_of_the_units_of_the_user():
@@ -218,9 +336,11 @@ def test_densities_are_of_the_units_of_the_user():
 
 def test_too_little_is_said_with_its_numbers():
     table = frame(a=np.arange(200.0), b=[1.0, 2.0, 5.0] + [NAN] * 197)
-    with pytest.raises(CaesuraError, match=r"'b' has 3 observed numbers, .* at least 100 are"):
+    with pytest.raises(
+        CaesuraError, match=r"'b' has 3 observed numbers, .* 100 are needed \(least_observed\)"
+    ):
         Series.learn([table])
-    assert Series.learn([table], columns=["a"]).names == ("a",)
+    assert names(Series.learn([table], columns=["a"])) == ["a"]
 
 
 COMPLETE = frame(a=[1.0, 2.0, 4.0], b=[3.0, 5.0, 4.0])
@@ -248,29 +368,29 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
         (lambda: learn([COMPLETE], calendar=["hour"]), "rows that have times"),
         (lambda: learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
         (lambda: learn([TIMED], freq="fortnight"), "A frequency is written as pandas does"),
-        (lambda: learn([TIMED], freq="2h").read(TIMED), "01:00:00 is not on the grid"),
-        (lambda: learn([TIMED], freq="ms").read(TIMED), "too few for the frequency 'ms'"),
+        (lambda: learn([TIMED], freq="2h").open(TIMED), "01:00:00 is not on the grid"),
+        (lambda: learn([TIMED], freq="ms").open(TIMED), "too few for the frequency 'ms'"),
         (lambda: learn([TIMED[::-1]]), r"row 1 \(2024-03-01 03:00:00\) goes back"),
         (lambda: learn([TIMED.iloc[[0, 1, 1]]]), "row 2 .* has the time of the row before"),
         (lambda: learn([TIMED.set_axis([*TIMED.index[:4], pd.NaT])]), "Row 4 has no time"),
         (lambda: learn([TIMED.to_period()]), "to_timestamp"),
         (lambda: learn([COMPLETE], time="a"), "'a' holds numbers, where times"),
         (lambda: learn([frame(a=[1.0], t=["soon"])], time="t"), "something that is no time"),
-        (lambda: learn([COMPLETE, frame(a=[1.0])]), "Table 1 has not the columns"),
+        (lambda: learn([COMPLETE, frame(a=[1.0])]), "Table 1 does not have the columns"),
         (lambda: learn([COMPLETE.set_axis(["a", "a"], axis=1)]), "two columns called 'a'"),
         (lambda: learn([COMPLETE[:0]]), "no rows"),
-        (lambda: learn([COMPLETE]).read(frame(a=[1.0])), "no column called 'b'"),
-        (lambda: learn([COMPLETE]).read(np.zeros((3, 3))), "3 columns, where .* knows 2"),
-        (lambda: learn([COMPLETE]).read(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
-        (lambda: learn([COMPLETE]).read([[1, 2], [1]]), "each row as long"),
-        (lambda: learn([COMPLETE]).read([["x", "y"]]), "holds numbers, not <U1"),
-        (lambda: learn([TIMED]).read(np.zeros((3, 1))), "but these rows have none"),
+        (lambda: learn([COMPLETE]).open(frame(a=[1.0])), "no column called 'b'"),
+        (lambda: learn([COMPLETE]).open(np.zeros((3, 3))), "3 columns, where .* knows 2"),
+        (lambda: learn([COMPLETE]).open(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
+        (lambda: learn([COMPLETE]).open([[1, 2], [1]]), "each row as long"),
+        (lambda: learn([COMPLETE]).open([["x", "y"]]), "holds numbers, not <U1"),
+        (lambda: learn([TIMED]).open(np.zeros((3, 1))), "but these have none"),
         (
-            lambda: learn([COMPLETE], bounds=(0, 9)).read(frame(a=[1.0, -1], b=[1.0, 1])),
+            lambda: learn([COMPLETE], bounds=(0, 9)).open(frame(a=[1.0, -1], b=[1.0, 1])),
             "'a' has -1 in row 1, which is outside its bounds",
         ),
         (
-            lambda: learn([COMPLETE], covariates="b").read(frame(a=[1.0], b=[NAN])),
+            lambda: learn([COMPLETE], covariates="b").open(frame(a=[1.0], b=[NAN])),
             "covariate 'b' is missing in row 0",
         ),
     ],
@@ -285,7 +405,7 @@ def test_one_row_can_be_read():
     table = frame(a=[2.0], b=[NAN])
     with pytest.warns(CaesuraWarning, match="'b' holds no number"):
         kind = learn([table])
-    assert kind.read(table).values.tolist() == [[0.0]]
+    assert kind.open(table).sequence.values.tolist() == [[0.0]]
 
 
 def test_a_million_rows_are_read_and_written():
@@ -295,7 +415,7 @@ def test_a_million_rows_are_read_and_written():
     )
     table.loc[draw.random(10**6) < 0.1, "a"] = NAN
     kind = learn([table])
-    sequence = kind.read(table)
-    answer = kind.write(table, sequence.missing, sequence.values)
+    item = kind.open(table)
+    answer = item.write(item.sequence.values, item.missing)
     assert answer["a"].notna().all()
     assert kind.calendar == ("hour", "weekday")

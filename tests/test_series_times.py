@@ -17,7 +17,7 @@ def test_rows_that_are_absent_are_steps():
     )
     kind = learn([table], covariates="c", calendar=["hour"])
     assert kind.freq == "h"
-    sequence = kind.read(table)
+    sequence = kind.open(table).sequence
     assert sequence.missing[:, 0].tolist() == [False] * 2 + [True] * 2 + [False] * 4
     assert not sequence.missing[:, 1:].any()
     assert np.isnan(sequence.values[:, 1]).tolist() == sequence.missing[:, 0].tolist()
@@ -33,7 +33,7 @@ def test_times_may_be_a_column():
     table = hours(6, a=np.arange(6.0)).rename_axis("when").reset_index()
     table = table.assign(when=table["when"].astype(str)).drop(index=3).reset_index(drop=True)
     kind = learn([table], time="when")
-    assert kind.read(table).missing[:, 0].tolist() == [False] * 3 + [True] + [False] * 2
+    assert kind.open(table).sequence.missing[:, 0].tolist() == [False] * 3 + [True] + [False] * 2
     pd.testing.assert_frame_equal(filled(kind, table, 0.0), table)
     more = filled(replace(kind, add_rows=True), table, 0.0)
     assert str(more["when"][3]) == "2024-03-01 03:00:00"
@@ -55,14 +55,14 @@ def test_frequencies_are_found_though_rows_are_absent(freq):
     table = pd.DataFrame({"a": np.arange(60.0)}, index=index)
     for kept in (index, index.delete([10, 11, 30]), pd.DatetimeIndex(index.tolist())):
         part = table.loc[kept]
-        assert len(learn([part], calendar=None).read(part)) == 60
+        assert len(learn([part], calendar=None).open(part).sequence) == 60
 
 
 def test_local_days_are_days_though_the_clock_changes():
     index = pd.date_range("2024-03-25", periods=14, freq="D", tz="Europe/Berlin").delete([3])
     table = pd.DataFrame({"a": np.arange(13.0)}, index=index)
     kind = learn([table])
-    assert kind.read(table).missing.sum() == 1
+    assert kind.open(table).sequence.missing.sum() == 1
 
 
 def test_uneven_times_are_said_and_taken_as_they_come():
@@ -72,7 +72,7 @@ def test_uneven_times_are_said_and_taken_as_they_come():
     table = pd.DataFrame({"a": [1.0, NAN, 2.0, 5.0]}, index=index)
     with pytest.warns(CaesuraWarning, match="not evenly spaced"):
         kind = learn([table], calendar=["hour"])
-    assert len(kind.read(table)) == 4
+    assert len(kind.open(table).sequence) == 4
     assert kind.freq == ""
 
 

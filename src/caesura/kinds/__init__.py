@@ -1,16 +1,17 @@
-"""What sequences are made of: raw data to `Sequence` and back, with NumPy alone."""
+"""Kinds of data: text, music and tables, each as sequences of numbers and back; without JAX."""
 
-from caesura.kinds.base import Kind
-from caesura.kinds.music import Arrangement, Composition, Music, Song, arrange
-from caesura.kinds.series import Series
+from caesura.kinds.base import Item, Kind
+from caesura.kinds.music import Composition, Music, Song, arrange
+from caesura.kinds.series import Column, Series
 from caesura.kinds.text import Text
 
 KINDS: dict[str, type[Kind]] = {"text": Text, "music": Music, "series": Series}
 
 __all__ = [
     "KINDS",
-    "Arrangement",
+    "Column",
     "Composition",
+    "Item",
     "Kind",
     "Music",
     "Series",

@@ -1,91 +1,203 @@
-"""What every kind of sequence can do."""
+"""What every kind of data can do: it opens a user's data as an `Item`."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from caesura.sequence import Sequence
+from caesura.errors import CaesuraError
+from caesura.kinds.finding import find_files
+from caesura.sequence import FrameSpec, Gap, Sequence
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Item(ABC):
+    """One piece of a user's data, parsed once; fills can be written back into it.
+
+    `Kind.open` makes one. Every verb of a filler accepts an item in place of the data itself, so
+    data that is used several times is parsed only once.
+
+    Examples
+    --------
+    >>> from caesura.kinds import Text
+    >>> item = Text("abc").open("a_c")
+    >>> item.sequence.gaps
+    [Gap(start=1, stop=2)]
+    >>> item.write(np.array([[0], [1], [2]]), item.missing)
+    'abc'
+    """
+
+    suffix: ClassVar[str]  # of a file that holds the `content`
+
+    @property
+    @abstractmethod
+    def original(self) -> Any:
+        """The data in the user's own form: a string, a song or roll, a table."""
+
+    @property
+    @abstractmethod
+    def sequence(self) -> Sequence:
+        """The sequence to fill; it is zero where the data itself marks a gap."""
+
+    @property
+    def complete(self) -> Sequence:
+        """The sequence to learn from or to score: nothing in it is missing.
+
+        What marks a gap is a value here if the kind has such a value, and unknown if not.
+        """
+        return self.sequence
+
+    @property
+    def missing(self) -> Bool[np.ndarray, "T D"]:
+        """True where the data itself marks a gap."""
+        return self.sequence.missing
+
+    @abstractmethod
+    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
+        """Return the user's data with only the missing values replaced, in the user's own form."""
+
+    def part(self, values: Shaped[np.ndarray, "T D"], gap: Gap) -> Any:
+        """Return what `values` have in one gap, in the user's own form where there is one."""
+        return values[gap.start : gap.stop]
+
+    @abstractmethod
+    def content(self, filled: Any) -> str | bytes:
+        """Return what `write` gave as the content of a file like the original."""
+
+    def plain(self, filled: Any) -> Any:
+        """Return what `write` gave as JSON can hold it."""
+        return filled
+
+    def view(self, filled: Any) -> dict[str, Any]:
+        """Return what a page needs to draw `filled`, as JSON values; `original` can be drawn too.
+
+        It is empty if the content is all that is needed.
+        """
+        return {}
+
+    def describe(self, step: int) -> str:
+        """Return words for what is at a step, for an error message."""
+        return f"value at step {step}"
+
+    def _check_shape(self, missing: Bool[np.ndarray, "T D"]) -> None:
+        if missing.shape != (shape := self.sequence.values.shape):
+            raise CaesuraError(
+                f"`missing` has the shape {list(missing.shape)}, but the data has {list(shape)}."
+            )
+
+
+@runtime_checkable
+class Arranging(Protocol):
+    """What says which parts of any piece are missing, such as a `Composition` for music."""
+
+    def arrange(self, item: Any) -> Any:
+        """Return an item whose `missing` says what is left to fill."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """Turns a user's data into a `Sequence` and a filled one back into the user's own form.
+    """A kind of data: it turns data of a user into numbers, and filled numbers back into data.
 
-    A kind is a frozen dataclass whose fields are plain values, so that a model file can hold them
-    as JSON; `learn` is the only constructor that looks at data.
+    A kind is a frozen dataclass. Its fields are plain values, so that a model file can hold them
+    as JSON. `learn` is the only constructor that looks at data.
+
+    Examples
+    --------
+    >>> from caesura.kinds import KINDS
+    >>> kind = KINDS["text"].learn(["a cab"])
+    >>> kind
+    Text(alphabet=' abc', gap_char='_')
+    >>> kind.frame
+    FrameSpec(name='categorical', size=4, informing=0, categories=())
     """
 
-    frame: ClassVar[str]  # the name of what its frames hold, in FRAMES
-    head: ClassVar[str]  # the name of the head that suits them, in HEADS
+    name: ClassVar[str]  # its key in KINDS
+    head: ClassVar[str]  # the default head, a key of HEADS
     options: ClassVar[tuple[str, ...]]  # the names of the fields that `learn` takes
+    suffixes: ClassVar[tuple[str, ...]]  # of files found in directories; the first is for new files
+    binary: ClassVar[bool] = False  # whether the content of a file is bytes, and not text
+    draws: ClassVar[int] = 32  # random fills that an answer is made of
+    stretch: ClassVar[int] = 512  # the longest stretch that is filled at once, in steps
+    around: ClassVar[int] = 512  # steps that a stretch sees on either side
+    arranging: ClassVar[type[Arranging] | None] = None  # what can say which parts are missing
+
+    @property
+    @abstractmethod
+    def frame(self) -> FrameSpec:
+        """What a frame holds; nets are built for it."""
+
+    @classmethod
+    def find(cls, paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+        """Return the files that are named, and those of this kind inside directories, each once.
+
+        Raises
+        ------
+        FileMissingError
+            If a path does not exist.
+        CaesuraError
+            If a directory has no such file.
+        """
+        return list(dict.fromkeys(find_files(paths, cls.suffixes)))
+
+    @classmethod
+    def path_of(cls, data: Any) -> Path | None:
+        """Return the data as a path if it is one; a string is, unless the kind is text."""
+        return Path(data) if isinstance(data, str | os.PathLike) else None
 
     @classmethod
     @abstractmethod
-    def find(cls, paths: Iterable[Path]) -> list[Any]:
-        """The items in files and folders, in an order that does not depend on the machine."""
+    def load(cls, path: Path) -> Any:
+        """Return the data of one file in the user's own form."""
 
     @classmethod
-    def items(cls, data: Iterable[Any]) -> list[Any]:
-        """The items of some data, in which a path stands for all that is found there."""
-        return [i for d in data for i in (cls.find([d]) if isinstance(d, Path) else [d])]
+    def items(cls, data: Any) -> list[Any]:
+        """Return the pieces of some data, loaded; a path stands for all files found there.
+
+        Parameters
+        ----------
+        data
+            One piece in the user's own form, one path, or a list of such.
+        """
+        one = isinstance(data, str | os.PathLike) or not isinstance(data, Iterable)
+        if one or (isinstance(data, np.ndarray) and data.ndim == 2):
+            data = [data]
+        items: list[Any] = []
+        for piece in data:
+            path = cls.path_of(piece)
+            items += [piece] if path is None else map(cls.load, cls.find([path]))
+        return items
 
     @classmethod
     @abstractmethod
     def learn(cls, items: List[Any], **fields: Any) -> "Kind":
-        """A kind for such items: its fields as given, and the others learnt."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """The size of a frame: of an alphabet, or of a keyboard."""
-
-    @property
-    def informing(self) -> int:
-        """How many components of a frame, the last ones, only inform and are never filled."""
-        return 0
-
-    @property
-    def categories(self) -> tuple[int, ...]:
-        """How many levels each category has, whose switches stand before those that inform."""
-        return ()
+        """Return a kind for such items: its fields as given, and the others learnt."""
 
     @abstractmethod
-    def read(self, data: Any) -> Sequence:
-        """Data to be filled as numbers; what it marks as missing stands as zero.
-
-        What is there but outside the kind's values is `UNKNOWN`.
-        """
-
-    def read_complete(self, data: Any) -> Sequence:
-        """Data to learn from or to score, as numbers: nothing in it is to be filled.
-
-        What marks a gap is a value here if the kind has such a value, and `UNKNOWN` if not.
-        """
-        return self.read(data)
+    def open(self, data: Any) -> Item:
+        """Return the data as an item; an item of this kind is returned as it is."""
 
     @abstractmethod
-    def write(
-        self, data: Any, missing: Bool[np.ndarray, "T D"], values: Shaped[np.ndarray, "T D"]
-    ) -> Any:
-        """The user's own data with the missing values, and only those, replaced."""
+    def open_content(self, content: Any) -> Item:
+        """Return the item that the content of a file stands for: text, CSV text, MIDI bytes."""
 
-    @abstractmethod
-    def symbols(self) -> list[Any]:
-        """What the K values of a component stand for."""
+    def symbols(self) -> list[Any] | None:
+        """Return what the K values of a component stand for; None if they are real numbers."""
+        return None
 
     def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
-        """Nats by which the density of values as a net sees them exceeds that in the user's units.
-
-        None, where values are no numbers on a scale.
-        """
+        """Return the nats by which the density in the net's units exceeds that in the user's."""
         return 0.0
 
-    def describe(self, data: Any, step: int) -> str:
-        """What the user's data has at a step, for a sentence about it."""
-        return f"value at step {step}"
+    def plot(self, fill: Any) -> "Figure":
+        """Return a matplotlib figure of a `caesura.Fill`."""
+        raise CaesuraError(f"A fill of the kind '{self.name}' cannot be drawn.")

@@ -158,7 +158,7 @@ def _measure(
 
 def read_complete(filler: Filler, items: list[Any]) -> Sequences:
     """Return the items of a data set as the filler's nets see them."""
-    return [filler.kind.read_complete(item).values for item in items]
+    return [filler.kind.open(item).complete.values for item in items]
 
 
 def hardware() -> str:

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError
+from caesura.kinds.music.items import MusicItem, SongItem
 from caesura.kinds.music.midi import META, Song
-from caesura.kinds.music.music import Music, load_music
-from caesura.kinds.music.notes import Grid, Lane, find_lanes, make_roll
+from caesura.kinds.music.notes import Lane, make_roll
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
@@ -18,40 +18,58 @@ ACCIDENTALS = {"#": 1, "b": -1, "": 0}
 TRACK_NAME = 3
 
 
-class Arrangement(NamedTuple):
-    """Music that holds what was asked for, and the keys that are left to fill."""
-
-    music: Any
-    missing: Bool[np.ndarray, "T 88"]
-
-
 def arrange(
-    kind: Music,
-    data: Any,
+    item: MusicItem,
     steps: Iterable[int],
     *,
     keep: Iterable[str] = (),
     voice: str | None = None,
     force: Iterable[str] = (),
     forbid: Iterable[str] = (),
-) -> Arrangement:
-    """What is missing in some steps, once a composer has spoken: `Filler.fill` takes both parts.
+) -> MusicItem:
+    """Return a piece in which some steps are missing, except for what a composer wants there.
 
-    Where a roll marks its own gaps, they count beside `steps`. `keep` names keys whose notes and
-    rests stay ('60-84', 'C4-C6'), or the 'top' or 'bottom' note of every step, beyond which nothing
-    new may sound; `voice` is the only track to fill, by its name or its number. Keys of `force`
-    sound in all of these steps, those of `forbid` in none.
+    Parameters
+    ----------
+    item
+        The piece, as `Music.open` gives it.
+    steps
+        The missing steps, from 0. What a roll marks as missing is missing, too.
+    keep
+        Keys whose notes and rests stay ("60-84", "C4-C6"), or "top" or "bottom": the outermost note
+        of every step, beyond which nothing new may sound.
+    voice
+        The only track to fill, by its name or its number among those with notes, from 1.
+    force, forbid
+        Keys that sound in all of these steps, and in none of them.
+
+    Returns
+    -------
+    MusicItem
+        The piece with the forced and forbidden keys written into it; its `missing` says what is
+        left to fill. `Filler.fill` takes it as it is.
+
+    Raises
+    ------
+    CaesuraError
+        If a pitch or voice does not exist, or nothing is left to fill.
+
+    Examples
+    --------
+    >>> from caesura.kinds import Music
+    >>> item = Music().open(np.zeros((4, 88), int))
+    >>> arranged = arrange(item, [1, 2], keep=["C4-C8"], force=["C2"])
+    >>> int(arranged.missing.sum()), arranged.original[:, 15].tolist()
+    (76, [0, 1, 1, 0])
     """
-    music = load_music(data)
-    sequence = kind.read(music)
-    roll, own_gaps = sequence.values, sequence.missing
+    own_gaps = item.missing
     missing = own_gaps.copy()
     missing[list(steps)] = True
     in_gap = missing.any(axis=1, keepdims=True)
     if voice is not None:
-        missing &= _free_keys(kind, music, voice)
+        missing &= _free_keys(item, voice)
     for what in keep:
-        missing &= own_gaps | ~_kept(roll, what)  # what is not there cannot be kept
+        missing &= own_gaps | ~_kept(item.sequence.values, what)  # what is not there is not kept
     wanted = {1: _keys(force), 0: _keys(forbid)}
     both = np.flatnonzero(wanted[0] & wanted[1])
     if both.size:
@@ -59,14 +77,14 @@ def arrange(
     for value, keys in wanted.items():
         pinned = in_gap & keys
         missing &= ~pinned
-        music = kind.write(music, pinned, np.full(roll.shape, value, np.int8))
+        item = _with_keys(item, pinned, value) if pinned.any() else item
     if not missing.any():
         raise CaesuraError("Nothing is left to fill: every key is kept, forced or forbidden.")
-    return Arrangement(music, missing)
+    return replace(item, wanted=missing)
 
 
 def parse_keys(text: str) -> range:
-    """The keys from one pitch to another, as '60', 'C4', '60-84' or 'Bb3-F#5', counted from 0."""
+    """Return keys, counted from 0, from pitches such as '60', 'C4', '60-84' or 'Bb3-F#5'."""
     first, dash, last = text.partition("-")
     ends = [_pitch(first, text), _pitch(last if dash else first, text)]
     if ends[1] < ends[0]:
@@ -107,15 +125,22 @@ def _kept(roll: Shaped[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88
     return np.broadcast_to(_keys([what]), roll.shape)
 
 
-def _free_keys(kind: Music, music: Any, voice: str) -> Bool[np.ndarray, "T 88"]:
-    """The range of one voice, but for what the others play in it."""
-    if not isinstance(music, Song):
-        raise CaesuraError("A roll has no voices, only a song has.")
-    grid = Grid.of(music, kind.steps_per_beat)
-    lanes = find_lanes(music, grid)
-    track = _find_track(music, lanes, voice)
-    own = [lane.key for lane in lanes if lane.voice.track == track]
-    free = make_roll([lane for lane in lanes if lane.voice.track != track], grid) == 0
+def _with_keys(item: MusicItem, pinned: Bool[np.ndarray, "T 88"], value: int) -> MusicItem:
+    """The piece in which some keys sound, or do not."""
+    values = np.full(pinned.shape, value, np.int8)
+    if isinstance(item, SongItem):
+        return SongItem(item.write(values, pinned), item.steps_per_beat)
+    return replace(item, roll=item.write(values, pinned), wanted=None)
+
+
+def _free_keys(item: MusicItem, voice: str) -> Bool[np.ndarray, "T 88"]:
+    """The range of one voice, except for what the others play in it."""
+    if not isinstance(item, SongItem):
+        raise CaesuraError(f"{item.name} has no voices, which only a song has.")
+    track = _find_track(item.song, item.lanes, voice)
+    own = [lane.key for lane in item.lanes if lane.voice.track == track]
+    others = [lane for lane in item.lanes if lane.voice.track != track]
+    free = make_roll(others, item.grid) == 0
     free[:, : min(own)] = free[:, max(own) + 1 :] = False
     return free
 

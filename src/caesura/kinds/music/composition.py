@@ -1,20 +1,34 @@
 """What a composer asks of a piece, whichever piece it is: gaps, and what sounds in them."""
 
-import os
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from caesura.errors import CaesuraError
-from caesura.kinds.music.arrange import Arrangement, arrange
-from caesura.kinds.music.midi import Song
-from caesura.kinds.music.music import Music, load_music
+from caesura.kinds.music.arrange import arrange
+from caesura.kinds.music.items import MusicItem
 
 
 class Composition(NamedTuple):
-    """Gaps from one bar or step to before another, and what `arrange` makes of them.
+    """Gaps in a piece of music, and what must, may and may not sound in them.
 
-    Bars are counted from 1, steps of the model's grid from 0. Without gaps, what a roll marks is
-    missing; where it marks nothing but something is kept, the whole piece is.
+    Without gaps, what a roll marks as missing is; if it marks nothing but something is kept or a
+    voice is named, the whole piece is missing.
+
+    Parameters
+    ----------
+    gaps
+        Pairs of numbers: the first bar or step of a gap, and the one after the last.
+    unit
+        What gaps count: "bars", from 1, or "steps" of the grid, from 0.
+    keep, voice, force, forbid
+        As in `arrange`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caesura.kinds import Composition, Music, Song
+    >>> item = Music().open(Song.from_roll(np.zeros((32, 88), int), steps_per_beat=2))
+    >>> Composition(gaps=((2, 3),)).arrange(item).sequence.gaps
+    [Gap(start=8, stop=16)]
     """
 
     gaps: tuple[tuple[int, int], ...] = ()
@@ -24,50 +38,32 @@ class Composition(NamedTuple):
     force: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
 
-    def arrange(self, kind: Music, music: Any) -> Arrangement:
-        """The piece, and what of it is left to fill."""
-        name = f"'{music}'" if isinstance(music, str | os.PathLike) else "the song"
-        sequence = kind.read(music)
-        marked = bool(sequence.missing.any())
+    def arrange(self, item: MusicItem) -> MusicItem:
+        """Return the piece as an item whose `missing` says what is left to fill.
+
+        Raises
+        ------
+        CaesuraError
+            If nothing is missing, or the piece has no such bars, steps or voice.
+        """
+        marked = bool(item.missing.any())
         if not (self.gaps or self.keep or self.voice or marked):
-            raise CaesuraError(f"Nothing is missing in {name}: say what is, as in --gap 8:12.")
-        length = len(sequence)
-        steps: Iterable[int] = range(length)
+            raise CaesuraError(f"{item.name} has no gaps: specify what is missing.")
+        steps = list(range(len(item.sequence)))
         if self.gaps or marked:
-            find = self._bars if self.unit == "bars" else self._steps
-            steps = [step for gap in self.gaps for step in find(kind, music, gap, length, name)]
+            steps = [step for gap in self.gaps for step in self._steps(item, gap)]
         return arrange(
-            kind,
-            music,
-            steps,
-            keep=self.keep,
-            voice=self.voice,
-            force=self.force,
-            forbid=self.forbid,
+            item, steps, keep=self.keep, voice=self.voice, force=self.force, forbid=self.forbid
         )
 
-    def _steps(
-        self, kind: Music, music: Any, gap: tuple[int, int], length: int, name: str
-    ) -> range:
-        if gap[1] > length:
-            raise CaesuraError(f"The gap {_told(gap)} ends behind the {length} steps of {name}.")
+    def _steps(self, item: MusicItem, gap: tuple[int, int]) -> range:
+        if self.unit == "bars":
+            steps = item.steps_of_bars(*gap)
+            return range(steps.start, steps.stop)
+        length = len(item.sequence)
+        for step in (gap[0], gap[1] - 1):
+            if not 0 <= step < length:
+                raise CaesuraError(
+                    f"{item.name} has no step {step}; its steps are 0 to {length - 1}."
+                )
         return range(*gap)
-
-    def _bars(self, kind: Music, music: Any, gap: tuple[int, int], length: int, name: str) -> range:
-        song = load_music(music)
-        if not isinstance(song, Song):
-            raise CaesuraError(
-                f"What {name} holds is a roll, without bars: give its steps with --unit steps."
-            )
-        bars = len(song.bars)
-        if gap[0] < 1 or gap[1] > bars + 1:
-            raise CaesuraError(
-                f"The gap {_told(gap)} is not within the bars 1 to {bars} of {name}."
-            )
-        steps = kind.steps_of_bars(song, *gap)
-        return range(steps.start, steps.stop)
-
-
-def _told(gap: tuple[int, int]) -> str:
-    first, stop = gap
-    return str(first) if stop == first + 1 else f"{first}:{stop}"

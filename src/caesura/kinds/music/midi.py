@@ -10,8 +10,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, whole_number
-from caesura.files import write_bytes
-from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll, runs
+from caesura.files import cannot_read, write_bytes
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
+from caesura.sequence import runs
 
 # Read by hand and not by mido, which rewrites split system messages, cuts long meta events
 # and refuses odd ones: what is not ours to change must come back as it was.
@@ -38,32 +39,56 @@ class Event(NamedTuple):
 class Song:
     """A MIDI file of format 0 or 1: tracks that sound together, in ticks of a quarter note.
 
-    The events keep their bytes, whatever they mean; only a status that a file leaves out, since it
-    is that of the event before, is written out. Every track ends with its end-of-track event.
+    Events keep their bytes, whatever they mean; only a status byte that a file leaves out, because
+    the event before has the same, is written out. Every track ends with its end-of-track event.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> roll = np.zeros((8, 88), int)
+    >>> roll[:4, 39] = 1  # the middle C, for two beats
+    >>> song = Song.from_roll(roll, steps_per_beat=2)
+    >>> song
+    <Song: 1 tracks, 1920 ticks, 480 a beat>
+    >>> Song.from_bytes(song.to_bytes()) == song
+    True
     """
 
     ticks_per_beat: int
     tracks: tuple[tuple[Event, ...], ...]
     format: int = 1
-    rest: bytes = b""  # what else is in the file: it is kept behind the tracks
+    rest: bytes = b""  # what else is in the file: it is kept after the tracks
     name: str = field(default="The song", compare=False)  # what error messages call it
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Song":
-        """The song in a file."""
-        try:
-            with open(path, "rb") as file:
-                content = file.read(4)
-                # A film that was named by mistake need not be read to its end.
-                content += file.read(MOST_BYTES) if content == b"MThd" else b""
-        except (OSError, TypeError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise CaesuraError(f"Cannot read '{path}': {reason.lower()}.") from None
-        return cls.from_bytes(content, f"The file '{path}'")
+        """Return the song in a MIDI file.
+
+        Raises
+        ------
+        FileMissingError
+            If there is no such file.
+        CaesuraError
+            If the file is not a MIDI file of format 0 or 1.
+        """
+        return cls.from_bytes(read_midi(path), f"The file '{path}'")
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "The song") -> "Song":
-        """The song that the bytes of a file stand for."""
+        """Return the song that the content of a MIDI file stands for.
+
+        Parameters
+        ----------
+        content
+            The content of the file.
+        name
+            What error messages call the song.
+
+        Raises
+        ------
+        CaesuraError
+            If the content is not a MIDI file of format 0 or 1.
+        """
         if content[:4] != b"MThd":
             raise CaesuraError(f"{name} is not a MIDI file.")
         if len(content) > MOST_BYTES:
@@ -77,7 +102,22 @@ class Song:
 
     @classmethod
     def from_roll(cls, roll: Any, steps_per_beat: int, beats_per_minute: float = 120) -> "Song":
-        """A song that sounds like the roll; a key that stays on is one long note."""
+        """Return a song that sounds like a roll; a key that stays on is one long note.
+
+        Parameters
+        ----------
+        roll
+            An array [steps, 88] of 0 and 1.
+        steps_per_beat
+            How many steps a quarter note has, 1 to 96.
+        beats_per_minute
+            The tempo.
+
+        Raises
+        ------
+        CaesuraError
+            If something is missing in the roll, or it is no roll.
+        """
         steps_per_beat = whole_number("steps_per_beat", steps_per_beat, 1, 96)
         sequence = read_roll(roll)
         if sequence.missing.any():
@@ -102,7 +142,7 @@ class Song:
         return cls(ticks_per_step * steps_per_beat, (tuple(events),), 0)
 
     def to_bytes(self) -> bytes:
-        """The song as the content of a MIDI file."""
+        """Return the content of a MIDI file."""
         header = struct.pack(">HHH", self.format, len(self.tracks), self.ticks_per_beat)
         chunks = [_chunk(b"MThd", header)]
         for track in self.tracks:
@@ -155,6 +195,19 @@ class Song:
         return changes
 
 
+def read_midi(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a MIDI file; of any other file only the first few bytes."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(6)
+            # A film that was named by mistake need not be read to its end.
+            return content + (file.read(MOST_BYTES) if content[:4] == b"MThd" else b"")
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except (TypeError, ValueError) as error:  # what is no path, or has a null character
+        raise CaesuraError(f"Cannot read '{path}': {error}.") from error
+
+
 class _BrokenError(Exception):
     """What is wrong with a file, as the end of a sentence."""
 
@@ -204,7 +257,7 @@ def _events(body: bytes) -> tuple[Event, ...]:
         event = Event(tick, bytes([status]) + body[at:stop])
         events.append(event)
         if event.data[:2] == END_OF_TRACK:
-            return tuple(events)  # what is behind it is never played
+            return tuple(events)  # what is after it is never played
         running = status if status < SYSEX else running
         at = stop
     return (*events, Event(tick, END_OF_TRACK + b"\0"))

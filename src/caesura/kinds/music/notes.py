@@ -21,7 +21,7 @@ class Grid:
     A note is moved to the lines nearest to its start and its end, and sounds from the one to the
     other, but for one step at least. In other words: it is on in the steps in whose middle it
     sounds, and a note too short for that in the step that starts nearest to it. So a note may
-    come half a step before or behind the beat, and a staccato note is as good as a long one.
+    come half a step before or after the beat, and a staccato note is as good as a long one.
     """
 
     ticks_per_beat: int
@@ -30,7 +30,7 @@ class Grid:
 
     @classmethod
     def of(cls, song: Song, steps_per_beat: int) -> "Grid":
-        """As many steps as reach the song's end; half a tick more or less is rounding."""
+        """Return a grid up to the song's end; half a tick more or less is rounding."""
         if song.ticks_per_beat < steps_per_beat:
             raise CaesuraError(
                 f"{song.name} has {song.ticks_per_beat} ticks a beat, too few for "
@@ -44,11 +44,11 @@ class Grid:
         return cls(song.ticks_per_beat, steps_per_beat, steps)
 
     def line(self, tick: int | Fraction) -> int:
-        """The line nearest to a tick, the later of two."""
+        """Return the line nearest to a tick, the later of two."""
         return (2 * tick * self.steps_per_beat + self.ticks_per_beat) // (2 * self.ticks_per_beat)
 
     def tick(self, line: int) -> int:
-        """The tick nearest to a line; a step is no shorter than a tick, so none is between."""
+        """Return the tick nearest to a line; a step is at least a tick long, so none is between."""
         return (2 * line * self.ticks_per_beat + self.steps_per_beat) // (2 * self.steps_per_beat)
 
 
@@ -103,7 +103,7 @@ class Press(NamedTuple):
 
 
 def find_lanes(song: Song, grid: Grid) -> list[Lane]:
-    """The piano's part of a song: neither drums nor notes that are off the keyboard."""
+    """Return the piano's part of a song: no drums, and no notes off the keyboard."""
     lanes: list[Lane] = []
     for number, track in enumerate(song.tracks):
         presses: dict[tuple[int, int], list[Press]] = {}
@@ -132,7 +132,7 @@ def _pair(lane: Lane, presses: list[Press], grid: Grid) -> Lane:
             step = min(max(grid.line(press.tick) - 1, 0), grid.steps - 1)
             lane.strays.append(Stray(step, press.place, press.tick))
         elif notes and notes[-1].off is None and notes[-1].off_tick == press.tick:
-            # Some programs write the end of a note behind the start of one that follows at once.
+            # Some programs write the end of a note after the start of one that follows at once.
             notes[-1] = notes[-1]._replace(off=press.place)
         else:
             notes.append(_note(sounding, press.tick, press.place, grid))
@@ -149,7 +149,7 @@ def _note(on: Press, off_tick: int, off: int | None, grid: Grid) -> Note:
 
 
 def make_roll(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
-    """One where a key sounds in any voice."""
+    """Return a roll that is one where a key sounds in any voice."""
     roll = np.zeros((grid.steps, KEYS), np.int8)
     by_key: dict[int, list[Note]] = {}
     for lane in lanes:

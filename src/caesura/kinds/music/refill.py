@@ -13,8 +13,9 @@ from jaxtyping import Bool, Shaped
 
 from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Event, Song
 from caesura.kinds.music.notes import Grid, Lane, Note, Voice
-from caesura.kinds.music.roll import LOWEST_KEY, runs
+from caesura.kinds.music.roll import LOWEST_KEY
 from caesura.kinds.music.voices import Voices
+from caesura.sequence import runs
 
 FIRST, LAST = 0, 2  # where new events stand among those that are there, which have 1
 
@@ -125,7 +126,7 @@ def _fill_key(
     """Fit the notes across a gap's edges to the stretches where the key is on; give the others.
 
     A note from before goes on if the key stays on, and is cut off otherwise. A note that sounds
-    behind the gap begins where the key last went on in it, or else at its end.
+    after the gap begins where the key last went on in it, or else at its end.
     """
     coming = {space for space in spaces if space.across(start)}
     leaving = {space for space in spaces if space.across(stop)}

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
 from caesura.sequence import Sequence
@@ -14,7 +13,7 @@ LOWEST_KEY = 21  # the MIDI number of a piano's first key; its last is 108
 
 
 def read_roll(data: Any, name: str = "The roll") -> Sequence:
-    """An array [steps, 88] of 0 and 1 as a sequence; NaN is missing."""
+    """Return an array [steps, 88] of 0 and 1 as a sequence; NaN is missing."""
     try:
         roll = np.asarray(data)
     except (TypeError, ValueError):
@@ -35,9 +34,3 @@ def read_roll(data: Any, name: str = "The roll") -> Sequence:
             f"{name} holds 0, 1 and NaN, not {roll[step, key]} at step {step}, key {key}."
         )
     return Sequence((roll == 1).astype(np.int8), missing)
-
-
-def runs(on: Bool[np.ndarray, " T"]) -> list[tuple[int, int]]:
-    """The stretches of True: the first step of each, and the one after its last."""
-    edges = np.flatnonzero(np.diff(on, prepend=False, append=False))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from caesura.kinds.music.midi import Song
 from caesura.kinds.music.notes import Grid, Lane, Note, Voice
-from caesura.kinds.music.roll import runs
+from caesura.sequence import runs
 
 BEATS_AROUND = 8  # how far a gap's neighbourhood reaches on either side
 DEFAULT_VELOCITY = 80  # for a song without any note to go by

@@ -1,46 +1,94 @@
-"""The cells of a CSV file: those that were there keep the very characters that they had."""
+"""The cells of a CSV file: observed ones keep their characters, fills are written like them."""
 
-from io import StringIO
-from pathlib import Path
+import re
+from collections.abc import Iterable
 from typing import Any
 
-from caesura.kinds.series.table import read_csv
+DIGITS = 9  # significant digits of a new number: more than a model of single precision knows
+MORE_DECIMALS = 2  # of a quantile than its column has
 
-DIGITS = 9  # of what is new: more than a model of single precision knows
 
+def fill_cells(words: Any, given: Any, filled: Any) -> Any:
+    """Return a table of words: the cells as they were, and the fills where there were none.
 
-def fill_cells(source: Path | StringIO, given: Any, filled: Any) -> Any:
-    """A table of words: the cells of `source`, which holds `given`, and in empty ones the fills."""
-    text = read_csv(source, dtype=str, na_filter=False)
+    Parameters
+    ----------
+    words
+        The cells of the file as they were written.
+    given
+        The same cells as values.
+    filled
+        The filled table, of as many rows. Columns that the file does not have are added; "a_q0.9"
+        is a quantile of the column "a".
+    """
+    cells = words.copy()
     for name in filled.columns:
         if name not in given.columns:
-            text[name] = _words(filled[name], {})
+            decimals = _decimals_beside(name, words, given)
+            cells[name] = _written(filled[name], {}, decimals)
             continue
         new = (given[name].isna() & filled[name].notna()).to_numpy()
         if new.any():
-            # True may stand there as TRUE.
-            as_written = dict(zip(given[name].tolist(), text[name], strict=True))
-            text.loc[new, name] = _words(filled.loc[new, name], as_written)
-    return text
+            # True may be written as TRUE.
+            as_written = dict(zip(given[name].tolist(), words[name], strict=True))
+            decimals = _decimals(words[name], given[name])
+            cells.loc[new, name] = _written(filled.loc[new, name], as_written, decimals)
+    return cells
 
 
-def filled_csv(source: Path | StringIO | None, given: Any, filled: Any) -> str:
-    """The filled table as the text of a CSV file, as like to its source, if that is one, as can be.
-
-    Where rows were added, there is none that it could be like.
-    """
+def plain_csv(table: Any) -> str:
+    """Return a DataFrame as CSV text; its index is left out if it only counts the rows."""
     import pandas as pd
 
-    if source is not None and len(given) == len(filled):
-        filled = fill_cells(source, given, filled)
-    return str(filled.to_csv(index=not isinstance(filled.index, pd.RangeIndex)))
+    return str(table.to_csv(index=not isinstance(table.index, pd.RangeIndex)))
 
 
-def _words(column: Any, as_written: dict[Any, str]) -> list[str]:
-    return [_word(value, as_written) for value in column]
+def count_decimals(cells: Iterable[str]) -> int | None:
+    """Return the largest number of decimals among written numbers.
+
+    None if there is no number, or if they have more decimals than a model knows: then they were
+    hardly written by hand, but printed in full.
+
+    Examples
+    --------
+    >>> count_decimals(["1.50", "+7", "1e3"])
+    2
+    >>> count_decimals(["12", "7"])
+    0
+    >>> count_decimals(["0.30000000000000004"])
+    """
+    most = None
+    for cell in cells:
+        mantissa, _, exponent = cell.strip().lower().partition("e")
+        decimals = max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+        most = decimals if most is None else max(most, decimals)
+    return None if most is None or most > DIGITS else most
 
 
-def _word(value: Any, as_written: dict[Any, str]) -> str:
+def _decimals(words: Any, column: Any) -> int | None:
+    if column.dtype.kind not in "iuf":
+        return None
+    return count_decimals(words[column.notna().to_numpy()])
+
+
+def _decimals_beside(name: str, words: Any, given: Any) -> int | None:
+    """How many decimals a new column has: more than its own column if it is a quantile."""
+    found = re.fullmatch(r"(.+)_q[\d.e-]+", str(name), re.DOTALL)
+    if not found or found[1] not in given.columns:
+        return None
+    decimals = _decimals(words[found[1]], given[found[1]])
+    return None if decimals is None else decimals + MORE_DECIMALS
+
+
+def _written(column: Any, as_written: dict[Any, str], decimals: int | None) -> list[str]:
+    each = zip(column, column.isna(), strict=True)
+    return ["" if nothing else _word(value, as_written, decimals) for value, nothing in each]
+
+
+def _word(value: Any, as_written: dict[Any, str], decimals: int | None) -> str:
     if isinstance(value, bool | str):
         return as_written.get(value, str(value))
-    return f"{value:.{DIGITS}g}" if value == value else ""
+    if decimals is None:
+        return f"{value:.{DIGITS}g}"
+    word = f"{value:.{decimals}f}"
+    return word if float(word) else word.removeprefix("-")  # there is no -0.00

@@ -18,9 +18,9 @@ LARGEST = 2**31  # of numbers that a model file may hold
 
 
 def find_levels(parts: List[Any]) -> tuple[Level, ...]:
-    """What the parts of a column hold, in the order of its categories or sorted.
+    """Return what the parts of a column hold, in the order of its categories or sorted.
 
-    Nothing, if that is no level or one alone; truth values have both levels.
+    Nothing if that is not levels, or one only; truth values have both levels.
     """
     found: dict[Any, None] = {}
     try:
@@ -39,7 +39,7 @@ def find_levels(parts: List[Any]) -> tuple[Level, ...]:
 
 
 def level_numbers(column: Any, levels: tuple[Level, ...], name: str) -> Float64[np.ndarray, " T"]:
-    """Which of the levels stands in each row; NaN where it is missing."""
+    """Return the number of the level in each row; NaN where it is missing."""
     numbers = {level: float(number) for number, level in enumerate(levels)}
     values, known = column.tolist(), ~tables.missing(column)
     try:
@@ -56,13 +56,13 @@ def level_numbers(column: Any, levels: tuple[Level, ...], name: str) -> Float64[
 
 
 def switches_of(numbers: Float64[np.ndarray, " T"], count: int) -> Float64[np.ndarray, "T _"]:
-    """A switch for each of `count` levels but the first."""
+    """Return a switch for each of `count` levels but the first."""
     on = (numbers[:, None] == np.arange(1, count)).astype(np.float64)
     return np.where(np.isnan(numbers)[:, None], np.nan, on)
 
 
 def shares_of(switches: Float64[np.ndarray, "n m"]) -> Float64[np.ndarray, "n m+1"]:
-    """How often each level is met, from how often each switch is on."""
+    """Return how often each level occurs, from how often each switch is on."""
     first = 1 - switches.sum(axis=1, keepdims=True)
     return np.concatenate([first, switches], axis=1)
 
@@ -73,7 +73,7 @@ def with_levels(
     numbers: Int[np.ndarray, " n"],
     levels: tuple[Level, ...],
 ) -> Any:
-    """The column of a DataFrame with levels in some rows; of objects, if its type has no room."""
+    """Return the column of a DataFrame with levels in some rows; of objects if it has no room."""
     new = [levels[number] for number in numbers]
     rows = np.flatnonzero(where)
     if hasattr(column.dtype, "categories"):

@@ -16,7 +16,7 @@ EXACT = 2**53  # beyond it, floating-point numbers are not all whole numbers
 def with_numbers_at(
     table: Any, place: int, where: Bool[np.ndarray, " T"], new: Float64[np.ndarray, " n"], name: str
 ) -> Any:
-    """The table with other numbers in some rows of one column."""
+    """Return the table with other numbers in some rows of one column."""
     column = tables.column(table, place)
     if column.dtype.kind in "iu":
         known = tables.as_numbers(column)[~where]
@@ -43,7 +43,7 @@ def with_levels_at(
     numbers: Int[np.ndarray, " n"],
     levels: tuple[Level, ...],
 ) -> Any:
-    """The table with other levels in some rows of one column."""
+    """Return the table with other levels in some rows of one column."""
     if not tables.is_frame(table):
         table[where, place] = np.array(levels)[numbers]
         return table
@@ -52,7 +52,7 @@ def with_levels_at(
 
 
 def with_all_rows(table: Any, grid: Grid, time: str) -> Any:
-    """The table with a row for every step; what is new in it is missing."""
+    """Return the table with a row for every step; what is new in it is missing."""
     if not time:
         return table.reindex(grid.index)
     rows = table.set_axis(grid.rows).reindex(range(grid.steps))

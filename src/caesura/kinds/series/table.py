@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 from io import StringIO
 from numbers import Real
 from pathlib import Path
@@ -12,22 +13,35 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Shaped
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, ExtraMissingError
+from caesura.files import cannot_read
 
-SUFFIXES = {".csv", ".parquet"}
 MOST_CELLS = 10**8  # of a Parquet file, in which a few bytes can stand for any number of them
 
 
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table that was read from a file, with the text of the file if that is CSV.
+
+    It can stand wherever a table can: with it, fills are written as the file writes its cells.
+    """
+
+    table: Any
+    text: str | None = None
+
+
 def is_frame(data: Any) -> bool:
-    """Whether it is a DataFrame; who has none need not have pandas either."""
+    """Return whether it is a DataFrame, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
 def load_table(data: Any) -> Any:
-    """A DataFrame or an array [rows, columns]; a path stands for what is in the file."""
-    if isinstance(data, (str, os.PathLike)):
-        return read_table(Path(data))
+    """Return a DataFrame or an array [rows, columns]; a path stands for what is in the file."""
+    if isinstance(data, str | os.PathLike):
+        data = read_table(Path(data))
+    if isinstance(data, TableFile):
+        return data.table
     if is_frame(data):
         _check_names(list(map(str, data.columns)))
         if not len(data):
@@ -49,21 +63,21 @@ def load_table(data: Any) -> Any:
 
 
 def column_names(table: Any) -> list[str]:
-    """The columns' own names, or x0, x1 and so on."""
+    """Return the names of the columns; those of an array are x0, x1 and so on."""
     if is_frame(table):
         return list(map(str, table.columns))
     return [f"x{number}" for number in range(table.shape[1])]
 
 
 def column(table: Any, place: int) -> Any:
-    """A column as it is kept: a pandas Series or an array."""
+    """Return a column as it is kept: a pandas Series or an array."""
     return table.iloc[:, place] if is_frame(table) else table[:, place]
 
 
 def numbers(column: Any) -> Float64[np.ndarray, " T"] | None:
-    """The column as real numbers, NaN where something is missing; None if it holds anything else.
+    """Return the column as real numbers, NaN where something is missing.
 
-    So do words, dates, categories and truth values.
+    None if it holds anything else: words, dates, categories or truth values.
     """
     if column.dtype == object:
         known = np.asarray(~missing(column))
@@ -78,26 +92,26 @@ def numbers(column: Any) -> Float64[np.ndarray, " T"] | None:
 
 
 def as_numbers(column: Any) -> Float64[np.ndarray, " T"]:
-    """The column as numbers; what is none raises."""
+    """Return the column as numbers; anything else in it raises an error."""
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def missing(column: Any) -> Any:
-    """Where the column holds nothing."""
+    """Return where the column holds nothing."""
     if isinstance(column, np.ndarray):
         return np.array([value is None or value != value for value in column], bool)
     return column.isna().to_numpy()
 
 
 def float_type(column: Any) -> Any:
-    """The type of new numbers for a column, which no cast shall complain of."""
+    """Return the type of new numbers for a column, so that pandas has nothing to cast."""
     return np.dtype(f"f{column.dtype.itemsize}" if column.dtype.kind == "f" else "f8")
 
 
 def mixes(column: Any) -> str | None:
-    """A word of a column that else holds numbers, if it is such a one."""
+    """Return a word of a column that otherwise holds numbers, if it is such a column."""
     if isinstance(column, np.ndarray) or column.dtype.kind not in "OUT":
         return None
     words = column[~missing(column)]
@@ -105,78 +119,72 @@ def mixes(column: Any) -> str | None:
     return str(words.iloc[parsed.index(False)]) if any(parsed) and not all(parsed) else None
 
 
-def read_table(path: Path) -> Any:
-    """The DataFrame in a CSV or Parquet file."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise CaesuraError(
-            "Tables in files need pandas: `pip install 'caesura[series]'` installs it."
-        ) from None
+def read_table(path: Path) -> TableFile:
+    """Return the table in a CSV or Parquet file, which is read once.
+
+    Raises
+    ------
+    FileMissingError
+        If there is no such file.
+    ExtraMissingError
+        If pandas is not installed.
+    CaesuraError
+        If the file holds no table.
+    """
+    pd = _pandas()
     if os.path.exists(path) and not os.path.isfile(path):  # a device might never end
         raise CaesuraError(f"Cannot read '{path}': it is not a file.")
     try:
-        if path.suffix.lower() == ".parquet":
-            _check_parquet(path)
-            return load_table(pd.read_parquet(path))
-        return load_table(read_csv(path))
+        if path.suffix.lower() != ".parquet":
+            return parse_csv(path.read_bytes().decode("utf-8-sig"))
+        _check_parquet(path)
+        return TableFile(load_table(pd.read_parquet(path)))
     except CaesuraError as error:
         raise CaesuraError(f"The file '{path}' cannot be used: {error}") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
+        raise cannot_read(path, error) from error
+    except UnicodeDecodeError as error:
+        raise CaesuraError(
+            f"The file '{path}' is not UTF-8 text: its byte {error.start} cannot be read."
+        ) from error
     except Exception as error:  # a broken file makes the parsers raise almost anything
         raise CaesuraError(f"The file '{path}' is no table that pandas can read.") from error
 
 
-def read_csv(source: Path | StringIO, **options: Any) -> Any:
-    """The DataFrame in a CSV file; where it has but one column, an empty line is a missing cell."""
-    import pandas as pd
+def parse_csv(text: str) -> TableFile:
+    """Return the table in the text of a CSV file."""
+    _pandas()
+    try:
+        return TableFile(load_table(read_csv(text)), text)
+    except CaesuraError:
+        raise
+    except Exception:  # broken text makes the parser raise almost anything
+        raise CaesuraError("The text is no table in CSV that pandas can read.") from None
 
-    # Not unpacked whatever its name ends with: a small file could unpack to more than any memory.
-    options |= {"compression": None}
+
+def read_csv(text: str, **options: Any) -> Any:
+    """Return the DataFrame in CSV text; if it has one column, an empty line is a missing cell."""
+    pd = _pandas()
     as_words = options | {"dtype": str, "na_filter": False}
-    header = pd.read_csv(source, nrows=1, header=None, **as_words)
+    header = pd.read_csv(StringIO(text), nrows=1, header=None, **as_words)
     names = header.iloc[0].tolist()
     _check_names([name for name in names if name])  # pandas would give twins other names
-    if isinstance(source, StringIO):
-        source.seek(0)
     options |= {"skip_blank_lines": len(names) > 1, "index_col": False}
     with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
         try:
-            return pd.read_csv(source, **options)
+            return pd.read_csv(StringIO(text), **options)
         except pd.errors.ParserWarning:
             raise CaesuraError(f"Rows have more cells than the header's {len(names)}.") from None
 
 
-def parse_csv(text: str) -> Any:
-    """The DataFrame in the text of a CSV file."""
+def _pandas() -> Any:
     try:
-        return load_table(read_csv(StringIO(text)))
-    except CaesuraError:
-        raise
-    except Exception:  # broken text makes the parser raise almost anything
-        raise CaesuraError("That is no table in CSV that pandas can read.") from None
-
-
-def find_tables(paths: Any) -> list[Path]:
-    """Files, sorted: those that are named, and the *.csv and *.parquet in folders."""
-    found: set[Path] = set()
-    for path in map(Path, paths):
-        if not os.path.exists(path):
-            raise CaesuraError(f"There is no file or folder '{path}'.")
-        if not os.path.isdir(path):
-            found.add(path)
-            continue
-        inside = {
-            file
-            for file in path.rglob("*")
-            if file.suffix.lower() in SUFFIXES and file.is_file() and file.name[0] != "."
-        }
-        if not inside:
-            raise CaesuraError(f"The folder '{path}' holds no *.csv or *.parquet file.")
-        found |= inside
-    return sorted(found, key=Path.as_posix)
+        import pandas
+    except ImportError:
+        raise ExtraMissingError(
+            "Tables in files need pandas: `pip install 'caesura[series]'` installs it."
+        ) from None
+    return pandas
 
 
 def _check_names(names: list[str]) -> None:
@@ -188,9 +196,9 @@ def _check_names(names: list[str]) -> None:
 def _check_parquet(path: Path) -> None:
     from pyarrow.parquet import read_metadata
 
-    told = read_metadata(path)
-    if told.num_rows * told.num_columns > MOST_CELLS:
-        raise CaesuraError(f"It has {told.num_rows} rows, too many to be read at once.")
+    shape = read_metadata(path)
+    if shape.num_rows * shape.num_columns > MOST_CELLS:
+        raise CaesuraError(f"It has {shape.num_rows} rows, too many to be read at once.")
 
 
 def _is_number(word: Any) -> bool:

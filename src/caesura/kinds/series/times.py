@@ -29,7 +29,7 @@ class Grid(NamedTuple):
 
 
 def times_of(table: Any, column: str) -> Any:
-    """The DatetimeIndex of a pandas table, or one made of a column; None if it has no times."""
+    """Return the times of a pandas table, from its index or a column; None if it has none."""
     import pandas as pd
 
     if column:
@@ -54,7 +54,7 @@ def times_of(table: Any, column: str) -> Any:
 
 
 def find_time_column(table: Any) -> str:
-    """The first column, if it holds times and the index does not; '' where there is no such."""
+    """Return the first column if it holds times and the index does not, and '' otherwise."""
     first = str(table.columns[0])
     column = table.iloc[:, 0]
     if times_of(table, "") is not None or column.dtype.kind == "b" or numbers(column) is not None:
@@ -63,7 +63,7 @@ def find_time_column(table: Any) -> str:
 
 
 def even_grid(index: Any, frequency: str) -> Grid:
-    """All steps from the first time to the last; without a frequency, the rows as they come."""
+    """Return all steps from the first time to the last; without a frequency, each row is one."""
     import pandas as pd
 
     rows = np.arange(len(index))
@@ -85,7 +85,7 @@ def even_grid(index: Any, frequency: str) -> Grid:
 
 
 def check_frequency(frequency: Any) -> str:
-    """A frequency as pandas writes it, such as 'h', '15min' or 'MS'."""
+    """Return a frequency as pandas writes it, such as 'h', '15min' or 'MS'."""
     from pandas.tseries.frequencies import to_offset
 
     try:
@@ -100,7 +100,7 @@ def check_frequency(frequency: Any) -> str:
 
 
 def infer_frequency(index: Any) -> str:
-    """The frequency on whose grid all times lie, though some may be absent; '' if none is found."""
+    """Return the frequency whose grid has all times, and perhaps others; '' if none is found."""
     import pandas as pd
     from pandas.tseries.frequencies import to_offset
 
@@ -122,7 +122,7 @@ def infer_frequency(index: Any) -> str:
         return str(to_offset(usual).freqstr)
     warnings.warn(
         "The times are not evenly spaced: rows are taken as steps of equal length, "
-        "unless `freq` says on which grid they lie.",
+        "unless a frequency is specified (freq).",
         CaesuraWarning,
         stacklevel=2,
     )
@@ -130,8 +130,10 @@ def infer_frequency(index: Any) -> str:
 
 
 def choose_calendar(index: Any, asked: Any) -> tuple[str, ...]:
-    """The parts of the calendar that can tell something: shorter than a step they are constant,
-    and longer than half of the time they have been seen but once."""
+    """Return the parts of the calendar that can inform, or those asked for.
+
+    A period shorter than a step is constant, and one longer than half of the time was seen once.
+    """
     if asked != "auto":
         names = tuple(asked or ())
         for name in names:
@@ -149,7 +151,7 @@ def choose_calendar(index: Any, asked: Any) -> tuple[str, ...]:
 def calendar_features(
     moments: Shaped[np.ndarray, " T"], names: tuple[str, ...]
 ) -> Float[np.ndarray, "T F"]:
-    """Where in the day, the week and the year each moment is: a sine and a cosine for each."""
+    """Return where in its periods each moment is: a sine and a cosine for each period."""
     waves = [wave(2 * np.pi * _phase(moments, n)) for n in names for wave in (np.sin, np.cos)]
     return np.stack(waves, axis=1) if waves else np.zeros((len(moments), 0))
 

@@ -1,5 +1,5 @@
 """Text: one character a step."""
 
-from caesura.kinds.text.text import Text
+from caesura.kinds.text.text import Text, TextItem
 
-__all__ = ["Text"]
+__all__ = ["Text", "TextItem"]

@@ -1,36 +1,62 @@
 """Text: one character a step, from an alphabet that is learnt or given."""
 
+import os
 import sys
+import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int, Int32, Int64, UInt32
 
-from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.kinds.base import Kind
-from caesura.kinds.text.files import find_texts, read_text
-from caesura.sequence import UNKNOWN, Sequence
+from caesura.errors import CaesuraError, CaesuraWarning, lookup, whole_number
+from caesura.kinds.base import Item, Kind
+from caesura.kinds.text.files import read_text
+from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAPER = "\n" + "".join(map(chr, range(0x20, 0x7F)))  # the 96 symbols of the paper's Wikipedia
-MOST_LEARNT = 256  # symbols, unless asked otherwise
+MOST_LEARNT = 256  # symbols, unless specified otherwise
+CODE_POINTS = ("utf-32-le", "surrogatepass")  # a string may hold half a surrogate pair
+CONTROLS = [c for c in range(0xA0) if unicodedata.category(chr(c)) == "Cc" and chr(c) not in "\n\t"]
 
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """Characters and their numbers; in a text to be filled, `gap_char` marks a missing one.
+    """Text over an alphabet; in a text to be filled, `gap_char` marks a missing character.
 
-    Characters outside the alphabet are carried through untouched, and are `UNKNOWN` to the net. A
-    character is a code point: an accent that is written by itself counts by itself.
+    Characters outside the alphabet stay as they are, and are unknown to the net. A character is a
+    code point, so an accent that is written separately counts separately.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols, each once.
+    gap_char
+        The character that marks a gap. If the alphabet has it, it is a symbol like the others in
+        complete texts, which are learnt from or scored.
+
+    Examples
+    --------
+    >>> kind = Text("abc")
+    >>> item = kind.open("a__b")
+    >>> item.sequence.gaps
+    [Gap(start=1, stop=3)]
+    >>> item.write(np.array([[0], [2], [1], [1]]), item.missing)
+    'acbb'
     """
 
-    frame: ClassVar[str] = "categorical"
+    name: ClassVar[str] = "text"
     head: ClassVar[str] = "softmax"
     options: ClassVar[tuple[str, ...]] = ("alphabet", "alphabet_size", "gap_char")
+    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz")
 
     alphabet: str
     gap_char: str = "_"
@@ -40,9 +66,13 @@ class Text(Kind):
         _check_gap_char(self.gap_char)
 
     @classmethod
-    def find(cls, paths: Iterable[Path]) -> list[str]:
-        """The texts themselves: of files that are named, and of all '.txt' files in folders."""
-        return find_texts(paths)
+    def path_of(cls, data: Any) -> Path | None:
+        """Return the data as a path if it is one; a string is a text."""
+        return Path(data) if isinstance(data, os.PathLike) else None
+
+    @classmethod
+    def load(cls, path: Path) -> str:
+        return read_text(path)
 
     @classmethod
     def learn(
@@ -54,11 +84,29 @@ class Text(Kind):
         gap_char: Any = "_",
         **others: Any,
     ) -> "Text":
-        """A kind with the `alphabet_size` most frequent characters of the texts.
+        """Return a kind with the most frequent characters of the texts, or with a given alphabet.
 
-        Or with those of `alphabet`: a string of symbols, or "paper" for the paper's 96. The gap
-        character is never learnt; but where a given alphabet holds it, it is a symbol like the
-        others in complete texts, and marks what is missing in a text to be filled.
+        Parameters
+        ----------
+        items
+            The texts; any iterable of strings will do, such as the parts of a long text.
+        alphabet
+            "learn", a string of symbols, or "paper" for the paper's 96. The gap character is never
+            learnt, nor are control characters other than newline and tab.
+        alphabet_size
+            How many characters are learnt at most (256).
+        gap_char
+            The character that marks a gap.
+
+        Raises
+        ------
+        CaesuraError
+            If the texts are empty, or have no character of a given alphabet.
+
+        Examples
+        --------
+        >>> Text.learn(["cab", "bad"]).alphabet
+        'abcd'
         """
         for name in others:
             lookup(dict.fromkeys(cls.options), name, "field of a text")
@@ -67,6 +115,7 @@ class Text(Kind):
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size
             counts[ord(gap_char)] = 0
+            _leave_out_controls(counts)
             symbols = _most_frequent(counts, whole_number("alphabet_size", size, 1))
         elif alphabet_size is None:
             symbols = _check_alphabet(PAPER if alphabet == "paper" else alphabet)
@@ -79,82 +128,120 @@ class Text(Kind):
         return cls(symbols, gap_char)
 
     @property
-    def size(self) -> int:
-        """The number of symbols."""
-        return len(self.alphabet)
+    def frame(self) -> FrameSpec:
+        return FrameSpec("categorical", len(self.alphabet))
 
-    def read(self, data: Any) -> Sequence:
-        """A text, or that of a file, as numbers; gap characters are missing."""
-        codes = _codes(_text(data))
-        return self._sequence(codes, codes == ord(self.gap_char))
+    def open(self, data: Any) -> "TextItem":
+        """Return a string, or the text of a file, as an item."""
+        if isinstance(data, TextItem):
+            return data if data.kind == self else self.open(data.original)
+        text = data if (path := self.path_of(data)) is None else self.load(path)
+        if not isinstance(text, str):
+            raise CaesuraError(f"A text is a path or a string, not {type(data).__name__}.")
+        if not text:
+            raise CaesuraError("The text is empty.")
+        return TextItem(self, text)
 
-    def read_complete(self, data: Any) -> Sequence:
-        """A text as it stands: the gap character is a symbol of the alphabet, or unknown."""
-        codes = _codes(_text(data))
-        return self._sequence(codes, np.zeros(len(codes), bool))
-
-    def write(
-        self, data: Any, missing: Bool[np.ndarray, "T D"], values: Int[np.ndarray, "T D"]
-    ) -> str:
-        """The user's own text with the missing characters, and only those, replaced."""
-        codes = _codes(_text(data)).copy()
-        codes[missing[:, 0]] = _codes(self.alphabet)[values[missing]]
-        return codes.tobytes().decode(*CODE_POINTS)
+    def open_content(self, content: Any) -> "TextItem":
+        return self.open(content)
 
     def symbols(self) -> list[str]:
-        """What the K values of a component stand for."""
         return list(self.alphabet)
 
-    def describe(self, data: Any, step: int) -> str:
-        return f"character {_text(data)[step]!r} at position {step}"
+    def plot(self, fill: Any) -> "Figure":
+        from caesura.plots.text import plot_text
 
-    def _sequence(
-        self, codes: UInt32[np.ndarray, " T"], missing: Bool[np.ndarray, " T"]
-    ) -> Sequence:
-        if not codes.size:
-            raise CaesuraError("The text is empty.")
-        values = self._numbers[np.minimum(codes, len(self._numbers) - 1)]
-        return Sequence(np.where(missing, np.int32(0), values)[:, None], missing[:, None])
+        return plot_text(fill.best, fill.places[:, 0], fill.confidence)
 
     @cached_property
     def _numbers(self) -> Int32[np.ndarray, " codes"]:
-        """The number of each code point; the last entry is for all that lie beyond the alphabet."""
+        """The number of each code point; the last entry is for all beyond the alphabet."""
         symbols = _codes(self.alphabet)
         numbers = np.full(int(symbols.max()) + 2, UNKNOWN, np.int32)
         numbers[symbols] = np.arange(len(symbols))
         return numbers
 
+    def numbers_of(self, codes: UInt32[np.ndarray, " T"]) -> Int32[np.ndarray, " T"]:
+        """Return the numbers of code points; those outside the alphabet are `UNKNOWN`."""
+        return self._numbers[np.minimum(codes, len(self._numbers) - 1)]
 
-CODE_POINTS = ("utf-32-le", "surrogatepass")  # a string may hold half a surrogate pair
+
+@dataclass(frozen=True, eq=False)
+class TextItem(Item):
+    """A text and its code points."""
+
+    suffix: ClassVar[str] = ".txt"
+
+    kind: Text
+    text: str
+
+    @property
+    def original(self) -> str:
+        return self.text
+
+    @cached_property
+    def codes(self) -> UInt32[np.ndarray, " T"]:
+        """The code points, read-only."""
+        return _codes(self.text)
+
+    @cached_property
+    def sequence(self) -> Sequence:
+        gaps = (self.codes == ord(self.kind.gap_char))[:, None]
+        values = self.complete.values
+        return Sequence(np.where(gaps, np.int32(0), values), gaps) if gaps.any() else self.complete
+
+    @cached_property
+    def complete(self) -> Sequence:
+        """The text as it stands: the gap character is a symbol of the alphabet, or unknown."""
+        values = self.kind.numbers_of(self.codes)[:, None]
+        return Sequence(values, np.zeros(values.shape, bool))
+
+    def write(self, values: Int[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> str:
+        self._check_shape(missing)
+        codes = self.codes.copy()
+        codes[missing[:, 0]] = _codes(self.kind.alphabet)[values[missing]]
+        return codes.tobytes().decode(*CODE_POINTS)
+
+    def part(self, values: Int[np.ndarray, "T D"], gap: Gap) -> str:
+        return "".join(self.kind.alphabet[number] for number in values[gap.start : gap.stop, 0])
+
+    def content(self, filled: str) -> str:
+        return filled
+
+    def describe(self, step: int) -> str:
+        return f"character {self.text[step]!r} at position {step}"
 
 
 def _codes(text: str) -> UInt32[np.ndarray, " T"]:
-    """The code points of a text, read-only."""
     return np.frombuffer(text.encode(*CODE_POINTS), np.dtype("<u4"))
 
 
 def _count(texts: Iterable[Any]) -> Int64[np.ndarray, " codes"]:
-    """How often each code point occurs."""
+    """Return how often each code point occurs."""
     counts = np.zeros(sys.maxunicode + 1, np.int64)
     for text in texts:
-        seen = np.bincount(_codes(_text(text)))
+        if not isinstance(text, str):
+            raise CaesuraError(f"A text to learn from is a string, not {type(text).__name__}.")
+        seen = np.bincount(_codes(text))
         counts[: len(seen)] += seen
     return counts
 
 
+def _leave_out_controls(counts: Int64[np.ndarray, " codes"]) -> None:
+    """A net should not write them: they are often signs of a file that is not text."""
+    found = [chr(code) for code in CONTROLS if counts[code]]
+    if found:
+        some = f"{counts[CONTROLS].sum()} control characters, such as {found[0]!r}"
+        sentence = f"The texts have {some}: they are left out of the alphabet."
+        warnings.warn(sentence, CaesuraWarning, stacklevel=3)
+        counts[CONTROLS] = 0
+
+
 def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
-    """In the order of their code points, which decides between equally frequent ones, too."""
+    """In the order of their code points, by which ties are broken, too."""
     seen = np.flatnonzero(counts)
     chosen = seen[np.argsort(-counts[seen], kind="stable")[:size]]
     return "".join(map(chr, sorted(chosen)))
-
-
-def _text(data: Any) -> str:
-    if isinstance(data, Path):
-        return read_text(data)
-    if not isinstance(data, str):
-        raise CaesuraError(f"A text is a path or a string, not {type(data).__name__}.")
-    return data
 
 
 def _check_alphabet(alphabet: Any) -> str:

@@ -1,0 +1,165 @@
+"""Songs and piano rolls, opened: on a grid of steps, and with other notes in their gaps."""
+
+import base64
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int8, Shaped
+
+from caesura.errors import CaesuraError, whole_number
+from caesura.kinds.base import Item
+from caesura.kinds.music.midi import Song
+from caesura.kinds.music.notes import Grid, Lane, find_lanes, make_roll
+from caesura.kinds.music.refill import refill
+from caesura.kinds.music.roll import read_roll
+from caesura.kinds.music.view import view_grid, view_notes
+from caesura.sequence import Sequence
+
+
+@dataclass(frozen=True, eq=False)
+class SongItem(Item):
+    """A song on a grid of `steps_per_beat` steps to the quarter note.
+
+    Nothing is missing in a song by itself; `arrange` gives an item that says what is.
+    """
+
+    suffix: ClassVar[str] = ".mid"
+
+    song: Song
+    steps_per_beat: int
+    wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing
+
+    @property
+    def original(self) -> Song:
+        return self.song
+
+    @property
+    def name(self) -> str:
+        """What error messages call it."""
+        return self.song.name
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The steps of the song."""
+        return Grid.of(self.song, self.steps_per_beat)
+
+    @cached_property
+    def lanes(self) -> list[Lane]:
+        """The notes of the song."""
+        return find_lanes(self.song, self.grid)
+
+    @cached_property
+    def roll(self) -> Int8[np.ndarray, "T 88"]:
+        """One where a key sounds."""
+        return make_roll(self.lanes, self.grid)
+
+    @cached_property
+    def sequence(self) -> Sequence:
+        if self.wanted is None:
+            return Sequence(self.roll, np.zeros(self.roll.shape, bool))
+        return Sequence(np.where(self.wanted, np.int8(0), self.roll), self.wanted)
+
+    @property
+    def complete(self) -> Sequence:
+        return Sequence(self.roll, np.zeros(self.roll.shape, bool))
+
+    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Song:
+        """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
+        self._check_shape(missing)
+        return refill(self.song, self.grid, self.lanes, missing, values)
+
+    def content(self, filled: Song) -> bytes:
+        """Return the content of a MIDI file."""
+        return filled.to_bytes()
+
+    def plain(self, filled: Song) -> str:
+        """Return the MIDI file in base64."""
+        return base64.b64encode(filled.to_bytes()).decode("ascii")
+
+    def view(self, filled: Song) -> dict[str, Any]:
+        """Return the notes as [key, first step, step after the last, velocity].
+
+        For the original there are also the number of steps, the steps that bars begin at, and the
+        seconds at which steps begin.
+        """
+        if filled is self.song:
+            return {"notes": view_notes(self.lanes)} | view_grid(self.song, self.grid)
+        other = SongItem(filled, self.steps_per_beat)
+        return {"notes": view_notes(other.lanes)}
+
+    def steps_of_bars(self, first: int, stop: int) -> slice:
+        """Return the steps from bar `first` to before bar `stop`, counted from 1.
+
+        A bar that starts between two lines of the grid is moved to the nearest.
+
+        Raises
+        ------
+        CaesuraError
+            If the song has no such bars.
+        """
+        lines = [min(self.grid.line(start), self.grid.steps) for start in self.song.bars]
+        first, stop = whole_number("first", first, -(2**31)), whole_number("stop", stop, -(2**31))
+        for bar in (first, stop - 1):
+            if not 1 <= bar <= len(lines):
+                raise CaesuraError(f"{self.name} has no bar {bar}; it has {_bars(len(lines))}.")
+        if stop <= first:
+            raise CaesuraError(f"There is no bar from bar {first} to before bar {stop}.")
+        return slice(lines[first - 1], [*lines, self.grid.steps][stop - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class RollItem(Item):
+    """A piano roll: an array [steps, 88] of 0 and 1, in which NaN is missing."""
+
+    suffix: ClassVar[str] = ".npy"
+
+    roll: Any
+    steps_per_beat: int
+    name: str = "The roll"
+    wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing, if not only the NaNs
+
+    @property
+    def original(self) -> Any:
+        return self.roll
+
+    @cached_property
+    def sequence(self) -> Sequence:
+        if self.wanted is None:
+            return self.complete
+        return Sequence(np.where(self.wanted, np.int8(0), self.complete.values), self.wanted)
+
+    @cached_property
+    def complete(self) -> Sequence:
+        """The roll as it stands: its NaNs are missing, since nothing else is known of them."""
+        return read_roll(self.roll, self.name)
+
+    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
+        """Return an array of the roll's own type."""
+        self._check_shape(missing)
+        roll = np.array(self.roll)
+        roll[missing] = values[missing]
+        return roll
+
+    def content(self, filled: Any) -> bytes:
+        """Return the content of an *.npy file."""
+        content = io.BytesIO()
+        np.save(content, filled)
+        return content.getvalue()
+
+    def plain(self, filled: Any) -> list[Any]:
+        """Return the roll as a list of lists."""
+        return np.asarray(filled).tolist()
+
+    def steps_of_bars(self, first: int, stop: int) -> slice:
+        """Raise an error: a roll has no bars."""
+        raise CaesuraError(f"{self.name} has no bars, which only a song has: count in steps.")
+
+
+MusicItem = SongItem | RollItem
+
+
+def _bars(count: int) -> str:
+    return "1 bar" if count == 1 else f"{count} bars"
