@@ -31,7 +31,7 @@ from caesura.modelfile import read_info
 from caesura.scoring.calibration import BINS, KeyTally, SymbolTally
 from caesura.scoring.gaps import score_gaps, score_positions
 from caesura.strategies import STRATEGIES
-from caesura.training.recipe import choose
+from caesura.training.recipe import OLD_NAMES, choose
 
 RESULTS = Path(__file__).parent / "cards"
 GAP, MARGIN = 5, 10
@@ -49,7 +49,7 @@ class Card(NamedTuple):
     sets: tuple[str, ...]
     serves: str
     fails: str
-    gaps: dict[str, int]  # by strategy, how many of each set: bayes is slow
+    gaps: dict[str, int]  # by strategy, how many of each set: `sir` is slow
     options: dict[str, dict[str, int]]
 
 
@@ -63,7 +63,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen, and so are long gaps, which it fills with words that "
         "fit their edges better than each other. It has learnt the biases of its source.",
-        gaps={"nade": 5_000, "oneway": 5_000, "onegram": 5_000},
+        gaps={"sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(
@@ -73,7 +73,7 @@ CARDS = {
         fails="It sees which of the 88 keys sound at each eighth note: no dynamics, no pedal, "
         "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
         "struck again. Styles beyond its sources are guesses.",
-        gaps={"nade": 2_000, "oneway": 2_000, "onegram": 2_000},
+        gaps={"sir": 500, "nade": 2_000, "oneway": 2_000, "onegram": 2_000},
         options={},
     ),
 }
@@ -237,12 +237,13 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     recipes: dict[str, list[str]] = {}
     for record in records.values():
         plain = choose(record["recipe"], name, kind.options, {}).recipe
-        fields = {k: v for k, v in record["fields"].items() if v != _listed(getattr(plain, k))}
+        own = {OLD_NAMES.get(k, k): v for k, v in record["fields"].items()}
+        fields = {k: v for k, v in own.items() if v != _listed(getattr(plain, k))}
         settings = [f"--set {shlex.quote(_setting(*field))}" for field in fields.items()]
         recipes.setdefault(" ".join(settings), []).append(record["recipe"])
-    own = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
+    of_kind = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
     trainings = {
-        f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {own}"
+        f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {of_kind}"
         for settings, names in recipes.items()
     }
     seed = info["training"]["seed"]

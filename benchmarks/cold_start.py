@@ -99,13 +99,12 @@ def seconds(words: list[str], cache: Path) -> tuple[float, float, str]:
 def child(model: Path) -> None:
     """The same fill, in parts; two threads trace and compile, whose times are added."""
     began = time.perf_counter()
-    from caesura.cli.compiled import compile_quickly, keep_compiled
-
-    keep_compiled()
-    compile_quickly()
     import jax
 
-    from caesura.filler.filler import load
+    from caesura import load
+    from caesura.hardware import keep_compiled
+
+    keep_compiled()
 
     spent = {"trace": 0.0, "mlir": 0.0, "backend_compile": 0.0}
 

@@ -22,7 +22,7 @@ from caesura.training.recipe import parse_setting
 CHANGES: dict[str, list[dict[str, object]]] = {
     "music": [
         {},
-        {"transpose": 0},
+        {"shift": 0},
         {"dropout": 0.0},
         {"dropout": 0.2},
         {"dropout": 0.6},

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import ray
+from caesura.scale.filling import BATCH
 
 from caesura.scale import Filling, fill_locally
-from caesura.scale.filling import BATCH
 from caesura.scale.on_ray import fill_on_ray
 
 TEXT = (

@@ -4,12 +4,12 @@
     python benchmarks/series.py "ett point01 steps=500" "ett point01 steps=900 dropout=0.2"
     python benchmarks/series.py "ett point01" --pypots  # and BRITS and SAITS; needs PyPOTS
 
-A run is a set, a pattern of what is hidden, and fields of the recipe. Where several of one set and
+A run is a set, a pattern of withheld entries, and fields of the recipe. If several of one set and
 pattern follow each other, each is trained on the first seed, and the one with the least error on
-the hidden entries of the validation part goes on to the test, on all seeds; a seed is one of the
+the withheld entries of the validation part goes on to the test, on all seeds; a seed is one of the
 masks and of the training. `calendar=["hour"]` tells the net the hour of the day: the benchmark's
 models know it of ETT and Beijing from the place in a window. Errors are in standardised units, on
-the hidden entries:
+the withheld entries:
 
 - `valid`, `at once`: the MAE of the medians of the marginals that one pass over all observed values
   gives, on the validation part and on the test part
@@ -37,7 +37,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import other_heads
 import tsi_bench
 from tsi_bench import Part, Seconds, Task
 
@@ -96,7 +95,6 @@ def main() -> None:
     parser.add_argument("--pypots", action="store_true")
     arguments = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", os.cpu_count())  # as the command line does
-    other_heads.offer()
     runs = list(map(Run.parse, arguments.runs))
     with open(arguments.csv, "w", newline="") as file:
         table = Table(file)
@@ -174,8 +172,8 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
         calendar,
         seconds,
         tsi_bench.error(medians, task.valid),
-        float(of_windows.sum() / task.valid.hidden.sum()),
-        float(of_entries[task.valid.hidden].mean()),
+        float(of_windows.sum() / task.valid.withheld.sum()),
+        float(of_entries[task.valid.withheld].mean()),
     )
 
 
@@ -201,7 +199,7 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
 
 def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
     """Of samples [n, windows, T, D]."""
-    samples, truth = drawn[:, part.hidden].astype(float), part.values[part.hidden]
+    samples, truth = drawn[:, part.withheld].astype(float), part.values[part.withheld]
     covered = scores.covered(samples, truth).mean(axis=1)
     return {
         "median": tsi_bench.error(np.median(drawn, axis=0), part),
@@ -214,7 +212,7 @@ def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
 def ask(net: Net, part: Part, calendar: tuple[str, ...], answer: Answer) -> np.ndarray:
     """What is answered of all windows, some at a time; the last of them are filled up."""
     values = with_calendar(part.values, part.moments, calendar)
-    missing = np.pad(part.hidden, [(0, 0), (0, 0), (0, 2 * len(calendar))])
+    missing = np.pad(part.withheld, [(0, 0), (0, 0), (0, 2 * len(calendar))])
     answers = []
     for first in range(0, len(values), AT_ONCE):
         rows = np.minimum(np.arange(first, first + AT_ONCE), len(values) - 1)

@@ -1,9 +1,9 @@
-"""The protocol of TSI-Bench (Du et al. 2024, arXiv 2406.12747): sets, and what is hidden in them.
+"""The protocol of TSI-Bench (Du et al. 2024, arXiv 2406.12747): sets, and what is withheld in them.
 
 The folder of CAESURA_DATA holds `series/`, with ETTh1.csv.xz, beijing_air.npz, italy_air.npz and
 physionet2012_a.npz, and `series/published/` with the benchmark's own figures. Everything is
-standardised by the training part; windows do not overlap; entries are hidden in all three parts (of
-PhysioNet, in the validation and test parts), and what is hidden is never learnt from.
+standardised by the training part; windows do not overlap. Entries are withheld in all three parts
+(of PhysioNet, in the validation and test parts), and never learnt from.
 """
 
 import csv
@@ -26,15 +26,15 @@ FACTORS = {48: 0.36, 24: 0.0055, 12: 0.07}  # of how many blocks
 
 
 class Part(NamedTuple):
-    """Windows [n, T, D], NaN where data lack values, which entries are hidden, and when it was."""
+    """Windows [n, T, D], NaN where data lack values, the entries withheld, and the times."""
 
     values: np.ndarray
-    hidden: np.ndarray
+    withheld: np.ndarray
     moments: np.ndarray  # [n, T]
 
     @property
     def seen(self) -> np.ndarray:
-        return np.where(self.hidden, np.nan, self.values)
+        return np.where(self.withheld, np.nan, self.values)
 
 
 class Task(NamedTuple):
@@ -57,7 +57,7 @@ Split = tuple[Windows, Windows, Windows]
 
 
 def load(name: str, pattern: str, seed: int) -> Task:
-    """A set with entries hidden in a pattern, anew for each seed."""
+    """A set with entries withheld in a pattern, anew for each seed."""
     split = SETS[name]()
     known = split[0].values
     mean, scale = np.nanmean(known, axis=(0, 1)), np.nanstd(known, axis=(0, 1))
@@ -67,12 +67,12 @@ def load(name: str, pattern: str, seed: int) -> Task:
         for part in split
     )
     if name == "physionet":
-        train = train._replace(hidden=np.zeros_like(train.hidden))
+        train = train._replace(withheld=np.zeros_like(train.withheld))
     return Task(train, valid, test, name != "physionet")
 
 
 def hide(draw: np.random.Generator, pattern: str, values: np.ndarray) -> np.ndarray:
-    """Only what is known can be hidden, and asked for."""
+    """Only what is known can be withheld, and asked for."""
     return PATTERNS[pattern](draw, *values.shape) & ~np.isnan(values)
 
 
@@ -137,24 +137,26 @@ def points(rate: float) -> Callable[[Draw, int, int, int], np.ndarray]:
 def subsequences(draw: Draw, count: int, steps: int, columns: int) -> np.ndarray:
     """Half of the entries, in runs of one column."""
     length = RUNS[steps]
-    hidden = np.zeros((count * columns, steps), bool)
-    rows = draw.choice(len(hidden), math.ceil(len(hidden) * 0.5 * steps / length), replace=False)
+    withheld = np.zeros((count * columns, steps), bool)
+    rows = draw.choice(
+        len(withheld), math.ceil(len(withheld) * 0.5 * steps / length), replace=False
+    )
     for row, start in zip(rows, draw.integers(0, steps - length, len(rows)), strict=True):
-        hidden[row, start : start + length] = True
-    return hidden.reshape(count, columns, steps).swapaxes(1, 2)
+        withheld[row, start : start + length] = True
+    return withheld.reshape(count, columns, steps).swapaxes(1, 2)
 
 
 def blocks(draw: Draw, count: int, steps: int, columns: int) -> np.ndarray:
     """Squares, which may overlap; as in the benchmark, they spare the last step and column."""
     side = SIDES[steps]
-    hidden = np.zeros((count, steps, columns), bool)
+    withheld = np.zeros((count, steps, columns), bool)
     places = count * (columns - side)
     rate = FACTORS[steps] * steps * columns / side**2
     for place in draw.choice(places, math.ceil(places * rate), replace=rate > 1):
         window, column = divmod(int(place), columns - side)
         step = int(draw.integers(0, steps - side))
-        hidden[window, step : step + side, column : column + side] = True
-    return hidden
+        withheld[window, step : step + side, column : column + side] = True
+    return withheld
 
 
 SETS: dict[str, Callable[[], Split]] = {
@@ -198,8 +200,8 @@ def interpolate(values: np.ndarray) -> np.ndarray:
 
 
 def error(guess: np.ndarray, part: Part) -> float:
-    """The MAE on what is hidden."""
-    return float(np.abs(guess - part.values)[part.hidden].mean())
+    """The MAE on what is withheld."""
+    return float(np.abs(guess - part.values)[part.withheld].mean())
 
 
 def published(name: str, pattern: str) -> tuple[str, float]:

@@ -49,7 +49,7 @@ def main(
     for name, version in refilled.songs.items():
         version.save(folder / f"{name}.mid")
     save_picture(refilled.fill.plot(), folder / "filled.png")
-    save_picture(plot_filled([weeks.first_years], "90 % interval"), folder / "co2.png")
+    save_picture(plot_filled([weeks.filled], "90 % interval"), folder / "co2.png")
     write_text(folder / "index.html", write_page(restorations, contest, refilled, weeks))
     terminal.farewell(console, folder / "index.html", time.perf_counter() - began)
 

@@ -162,7 +162,7 @@ def damaged_checkpoint(folder: Path, trial: int) -> bool:
     content[random.Random(trial).randrange(len(content))] ^= 1
     newest.write_bytes(content)
     code, said = finished(start(*training(folder, "--resume")))
-    told = f"'{newest}' is damaged; going on from the one before" in said
+    told = f"'{newest}' is damaged; continuing from the one before" in said
     return told and code == 0 and tensors(folder / "a.model") == undisturbed()
 
 

@@ -13,8 +13,6 @@ from caesura.filler.medians import fill_median
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.filler.imputation import fill_quantiles
-from caesura.filler.medians import fill_median
 from caesura.sklearn import SeriesImputer
 from caesura.training.train import train
 from caesura.web import tables as web_tables

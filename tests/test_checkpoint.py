@@ -144,7 +144,7 @@ def test_a_full_disk_is_one_sentence_and_the_last_checkpoint_stays(tmp_path, mon
 def test_too_little_room_is_said_before_training(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(CaesuraError, match="too little room"):
+    with pytest.raises(CaesuraError, match="too little space"):
         make(tmp_path)[0].begin(state(0, size=30))
 
 

@@ -138,7 +138,7 @@ def test_resuming_nothing_starts_from_the_beginning_and_says_so(made):
         (["text", "wiki69", "-o", "m"], "did you mean 'wiki96'?"),
         (["text", "wiki96:tset", "-o", "m"], "There is no split called 'tset'"),
         (["text", "jsb_chorales", "-o", "m"], "The set 'jsb_chorales' is music, not text"),
-        (["text", "sotu", "-o", "m"], "`caesura data fetch sotu` puts it there"),
+        (["text", "sotu", "-o", "m"], "get it with `caesura data fetch sotu`"),
         (["text", "text.txt", "-o", "."], "is a directory"),
         (["text", "text.txt", "-o", "no/where"], "There is no directory 'no'"),
         (["text", "text.txt", "-o", "text.txt"], "choose another file"),

@@ -252,10 +252,13 @@ def test_the_registry_is_whole():
         (lambda f: datasets.load("sotu", "test", f, limit=0), "'limit' must be at least 1"),
         (
             lambda f: datasets.load("sotu", "test", f),
-            "'sotu' is not in '.*': `caesura data fetch sotu --data '.*a b'` puts it there",
+            "'sotu' is not in '.*': get it with `caesura data fetch sotu --data '.*a b'`",
         ),
-        (lambda f: datasets.load("wiki96", "test", f), "no public address: put text/wiki96.train"),
-        (lambda f: datasets.fetch("wiki96", f), "no public address: put text/wiki96.train"),
+        (
+            lambda f: datasets.load("wiki96", "test", f),
+            "cannot be downloaded: put text/wiki96",
+        ),
+        (lambda f: datasets.fetch("wiki96", f), "cannot be downloaded: put text/wiki96"),
     ],
 )
 def test_a_mistake_gets_one_sentence(tmp_path, ask, said):
@@ -266,7 +269,7 @@ def test_a_mistake_gets_one_sentence(tmp_path, ask, said):
 
 def test_the_command_for_the_usual_folder_is_short(monkeypatch, tmp_path):
     monkeypatch.setenv("CAESURA_DATA", str(tmp_path))
-    with pytest.raises(CaesuraError, match=r"`caesura data fetch nottingham` puts it there\.$"):
+    with pytest.raises(CaesuraError, match=r"get it with `caesura data fetch nottingham`\.$"):
         datasets.load("nottingham", "test")
 
 

@@ -51,7 +51,7 @@ def test_a_damaged_file_is_replaced(monkeypatch, server, tmp_path):
     (tmp_path / NPZ).parent.mkdir()
     (tmp_path / NPZ).write_bytes(b"PK")
     assert datasets.verify("toy", tmp_path) == {NPZ: "altered"}
-    with pytest.raises(CaesuraError, match="is damaged: `caesura data fetch toy --data"):
+    with pytest.raises(CaesuraError, match="replace it with `caesura data fetch toy --data"):
         datasets.load("toy", "test", tmp_path)
     assert datasets.fetch("toy", tmp_path)
     assert datasets.verify("toy", tmp_path) == {NPZ: "ok"}
@@ -132,7 +132,9 @@ def test_what_was_made_must_be_the_set_too(monkeypatch, server, tmp_path):
     """The right bytes, wrongly converted, are not kept."""
     other = toy_pieces() | {"test": toy_pieces()["valid"]}
     offer(monkeypatch, server, "good", toy_matlab(pieces=other))
-    with pytest.raises(CaesuraError, match="is not the set 'toy': the sha256 of 'music") as caught:
+    with pytest.raises(
+        CaesuraError, match="not the data set 'toy': the sha256 of 'music"
+    ) as caught:
         datasets.fetch("toy", tmp_path)
     checked(caught.value)
     assert left_behind(tmp_path) == []

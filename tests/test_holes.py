@@ -1,4 +1,4 @@
-"""What is hidden of series in training, and what their own missing values do there: nothing."""
+"""What a net does not see of series in training; their own missing values have no effect there."""
 
 from functools import partial
 
@@ -20,27 +20,27 @@ T, D, DRAWS = 30, 4, 4000
 
 
 @pytest.fixture(scope="module")
-def hidden() -> np.ndarray:
+def unseen() -> np.ndarray:
     keys = jax.random.split(jax.random.key(0), DRAWS)
     return np.asarray(jax.jit(jax.vmap(partial(Holes(), length=T, components=D)))(keys))
 
 
-def test_every_component_is_hidden_as_often_as_the_others(hidden):
-    share = hidden.mean(axis=(0, 1))
+def test_every_component_is_unseen_as_often_as_the_others(unseen):
+    share = unseen.mean(axis=(0, 1))
     assert np.all(np.abs(share - share.mean()) < 0.03)
     assert 0.3 < share.mean() < 0.6
 
 
-def test_the_net_meets_all_shapes(hidden):
+def test_the_net_meets_all_shapes(unseen):
     """Each of them in a fair share of the draws; singled out by what the others hardly make."""
-    columns, share = hidden.mean(axis=1), hidden.mean(axis=(1, 2))
+    columns, share = unseen.mean(axis=1), unseen.mean(axis=(1, 2))
     few = (share > 0) & (share < 0.2)
     one_more_than_another = columns.max(axis=1) > columns.min(axis=1) + 0.4
-    whole_frames = hidden.all(axis=2).mean(axis=1) > 0.3
+    whole_frames = unseen.all(axis=2).mean(axis=1) > 0.3
     assert few.mean() > 0.15
     assert one_more_than_another.mean() > 0.07
     assert whole_frames.mean() > 0.23
-    assert hidden.all(axis=(1, 2)).mean() < 0.05
+    assert unseen.all(axis=(1, 2)).mean() < 0.05
 
 
 def recipe(**fields):

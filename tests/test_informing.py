@@ -1,4 +1,4 @@
-"""Components that only inform: seen by nets, and neither hidden, asked for nor filled."""
+"""Components that only inform: seen by nets, and never withheld, asked for or filled."""
 
 import equinox as eqx
 import jax
@@ -51,10 +51,10 @@ def test_nothing_is_learnt_of_how_they_are_distributed(net, batch):
 
 
 def test_they_are_seen_though_the_missingness_would_hide_them(net, batch):
-    hidden = jnp.ones_like(batch.hidden)
-    score = total_nll(net, batch._replace(hidden=hidden), Tuning()).nll
-    other = total_nll(net, batch._replace(hidden=hidden & FRAME.fillable), Tuning()).nll
-    changed = batch._replace(hidden=hidden, values=batch.values.at[..., 2].add(1.0))
+    unseen = jnp.ones_like(batch.unseen)
+    score = total_nll(net, batch._replace(unseen=unseen), Tuning()).nll
+    other = total_nll(net, batch._replace(unseen=unseen & FRAME.fillable), Tuning()).nll
+    changed = batch._replace(unseen=unseen, values=batch.values.at[..., 2].add(1.0))
     assert score == other
     assert abs(total_nll(net, changed, Tuning()).nll - score) > 1e-4
 

@@ -24,31 +24,31 @@ from small_nets import FRAME_OF_HEAD, make_net, random_values
 D = 3  # components, in the nets below
 
 
-# What is hidden
+# What the net does not see
 
 
 @pytest.fixture(scope="module")
-def hidden() -> np.ndarray:
+def unseen() -> np.ndarray:
     keys = jax.random.split(jax.random.key(0), 3000)
     return np.asarray(jax.jit(jax.vmap(lambda key: Parts()(key, 12, 8)))(keys))
 
 
-def test_one_part_is_hidden_all_along_a_stretch(hidden):
-    for pattern in hidden:
+def test_one_part_is_unseen_all_along_a_stretch(unseen):
+    for pattern in unseen:
         rows = pattern[pattern.any(axis=1)]
         assert (rows == rows[:1]).all()
 
 
-def test_as_much_is_hidden_as_the_ranges_and_sets_say(hidden):
+def test_as_much_is_unseen_as_the_ranges_and_sets_say(unseen):
     # A range has E|a − b| of n places, for a and b uniform on 0 to n; a set has half of them.
     stretch = (12 + 2) / (3 * (12 + 1))
     each = stretch / 2 * 1 / 2  # a range, the rest of it, or half of all: a half on average
-    of_examples = hidden.mean(axis=(1, 2))
-    assert abs(of_examples.mean() - each) < 5 * of_examples.std() / len(hidden) ** 0.5
+    of_examples = unseen.mean(axis=(1, 2))
+    assert abs(of_examples.mean() - each) < 5 * of_examples.std() / len(unseen) ** 0.5
 
 
-def test_parts_are_ranges_the_rest_of_ranges_and_any_sets(hidden):
-    parts = {tuple(p) for pattern in hidden for p in pattern[pattern.any(axis=1)][:1]}
+def test_parts_are_ranges_the_rest_of_ranges_and_any_sets(unseen):
+    parts = {tuple(p) for pattern in unseen for p in pattern[pattern.any(axis=1)][:1]}
     turns = {part: int(np.abs(np.diff(np.array(part, int))).sum()) for part in parts}
     assert {(False,) * 3 + (True,) * 2 + (False,) * 3, (True,) * 8} <= parts
     assert {(True,) * 2 + (False,) * 3 + (True,) * 3} <= parts
@@ -62,25 +62,25 @@ def recipe(**fields) -> Recipe:
 
 def test_a_recipe_hides_parts_beside_its_gaps_or_none():
     values, valid, key = jnp.zeros((10, 88), jnp.int32), jnp.ones(10, bool), jax.random.key(4)
-    steps = np.asarray(Gaps(2, 2, 6)(key, 10).hidden)[:, None]
-    without = np.asarray(hide(key, values, valid, recipe()).hidden)
+    steps = np.asarray(Gaps(2, 2, 6)(key, 10).unseen)[:, None]
+    without = np.asarray(hide(key, values, valid, recipe()).unseen)
     assert np.array_equal(without, np.broadcast_to(steps, (10, 88)))
     keys = jax.random.split(jax.random.key(1), 400)
     often = jax.jit(jax.vmap(lambda k: hide(k, values, valid, recipe(parts=0.25, targets="gaps"))))
     found = often(keys)
-    hidden, targets = np.asarray(found.hidden), np.asarray(found.targets)
-    gaps = np.asarray(jax.vmap(lambda k: Gaps(2, 2, 6)(k, 10).hidden)(keys))
-    assert hidden[gaps].all()
-    partly = (hidden.any(axis=2) & ~hidden.all(axis=2)).any(axis=1)
+    unseen, targets = np.asarray(found.unseen), np.asarray(found.targets)
+    gaps = np.asarray(jax.vmap(lambda k: Gaps(2, 2, 6)(k, 10).unseen)(keys))
+    assert unseen[gaps].all()
+    partly = (unseen.any(axis=2) & ~unseen.all(axis=2)).any(axis=1)
     assert 0.02 < partly.mean() < 0.25
-    assert targets[hidden.any(axis=2)].all()
+    assert targets[unseen.any(axis=2)].all()
     assert not targets.all()
     with pytest.raises(CaesuraError, match="'parts' is a number between 0 and 1"):
         recipe(parts=1.5)
 
 
 @pytest.mark.parametrize("head", ["bernoulli", "orderless"])
-def test_the_loss_is_on_what_is_hidden_and_on_whole_frames_elsewhere(head):
+def test_the_loss_is_on_what_is_unseen_and_on_whole_frames_elsewhere(head):
     net = make_net("bidirectional", head, missing_input="each")
     values = random_values(net.frame, 5)
     unknown = np.zeros((5, D), bool)

@@ -62,6 +62,14 @@ def test_any_field_can_be_given_and_those_of_the_kind_too():
     assert chosen.kind_fields == {"alphabet_size": 30}
 
 
+def test_a_field_may_have_its_name_of_earlier_versions(tmp_path):
+    assert recipe("nade", "music").shift == 5
+    old = recipe("nade", "music", transpose=3)
+    assert old.shift == 3
+    assert old.identity()["transpose"] == 3
+    assert "shift" not in old.identity()
+
+
 def test_gaps_are_of_one_length_or_of_several():
     assert recipe("nade", "text", gap=3).gap_range == (3, 3)
     assert recipe("nade", "text", gap=[1, 12]).gap_range == (1, 12)
@@ -70,7 +78,7 @@ def test_gaps_are_of_one_length_or_of_several():
 def test_a_recipe_of_ones_own_is_a_file(tmp_path):
     import caesura.training.recipe as module
 
-    text = (module._folder() / "nade.toml").read_text(encoding="utf-8")
+    text = (module._directory() / "nade.toml").read_text(encoding="utf-8")
     path = tmp_path / "mine.toml"
     path.write_text(text.replace("hidden = 256", "hidden = 99"), encoding="utf-8")
     chosen = choose(str(path), "text", KINDS["text"].options, {})
@@ -79,7 +87,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
     with pytest.raises(CaesuraError, match="is not proper TOML"):
         choose(str(path), "text", (), {})
     path.write_text('net = "forward"', encoding="utf-8")
-    with pytest.raises(CaesuraError, match="says nothing of 'strategy'"):
+    with pytest.raises(CaesuraError, match="lacks the field 'strategy'"):
         choose(str(path), "text", (), {})
 
 
@@ -101,7 +109,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
         ({"gap": [1, 25]}, "A gap of 25 steps does not fit in every 25"),
         ({"gap": [3, 2]}, "There are no gaps of 3 to 2 steps"),
         ({"gap": [0, 2]}, "There are no gaps of 0 to 2 steps"),
-        ({"gap": [1, 2, 3]}, "a number of steps, or the least and the most"),
+        ({"gap": [1, 2, 3]}, "a number of steps, or a list of the least and the most"),
         ({"targets": "gaps", "gap": 0}, "the recipe makes none"),
         ({"length": 20, "burn_in": 10}, "leaves nothing of 20 steps"),
     ],

@@ -11,13 +11,13 @@ import caesura
 from caesura.errors import CaesuraError
 from caesura.hardware import Tuning
 from caesura.sequence import UNKNOWN
-from caesura.training.batches import Chunks, Corpus, Example, hide, transpose
+from caesura.training.batches import Chunks, Corpus, Example, hide, shift
 from caesura.training.loop import Data, _given_up, begin, fit
 from caesura.training.missingness import Gaps, Nothing
 from caesura.training.objectives import total_nll
 from caesura.training.optimiser import make_optimiser
+from caesura.training.prepare import hold_out
 from caesura.training.recipe import Recipe, choose
-from caesura.training.train import hold_out
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 TINY = {
@@ -38,29 +38,29 @@ def recipe(name: str = "nade", **fields) -> Recipe:
 def patterns(least: int, most: int, every: int, length: int, draws: int):
     keys = jax.random.split(jax.random.key(0), draws)
     found = jax.vmap(lambda key: Gaps(least, most, every)(key, length))(keys)
-    return np.asarray(found.hidden), np.asarray(found.gaps)
+    return np.asarray(found.unseen), np.asarray(found.gaps)
 
 
 def test_gaps_hide_one_to_five_steps_every_twenty_five():
     gap, every, length, draws = 5, 25, 200, 4000
-    hidden, gaps = patterns(gap, gap, every, length, draws)
+    unseen, gaps = patterns(gap, gap, every, length, draws)
     # A block of 25 hides 3 of its steps on average: (1 + 2 + 3 + 4 + 5) / 5.
-    assert hidden.mean() == pytest.approx(3 / 25, abs=0.002)
+    assert unseen.mean() == pytest.approx(3 / 25, abs=0.002)
     assert gaps.mean() == pytest.approx(5 / 25, abs=0.002)
-    assert not np.any(hidden & ~gaps)
+    assert not np.any(unseen & ~gaps)
     # No place is special, since the first gap's is random: 12 % each, within 6 standard errors.
     error = (0.12 * 0.88 / draws) ** 0.5
-    assert np.abs(hidden.mean(axis=0) - 0.12).max() < 6 * error
+    assert np.abs(unseen.mean(axis=0) - 0.12).max() < 6 * error
 
 
 def test_gaps_of_several_lengths_are_all_as_frequent_and_so_are_the_stages_of_filling_them():
     least, most, every, draws = 2, 4, 10, 6000
-    hidden, gaps = patterns(least, most, every, 3 * every, draws)
+    unseen, gaps = patterns(least, most, every, 3 * every, draws)
     # Cut every row where its first whole gap begins: then a block of ten holds one gap.
     begins = np.argmax(gaps[:, 1:] & ~gaps[:, :-1], axis=1) + 1
     block = begins[:, None] + np.arange(every)
     rows = np.arange(draws)[:, None]
-    lengths, counts = gaps[rows, block].sum(axis=1), hidden[rows, block].sum(axis=1)
+    lengths, counts = gaps[rows, block].sum(axis=1), unseen[rows, block].sum(axis=1)
     for length in range(least, most + 1):
         share = 1 / (most - least + 1)
         bound = 5 * (share * (1 - share) / draws) ** 0.5
@@ -69,20 +69,20 @@ def test_gaps_of_several_lengths_are_all_as_frequent_and_so_are_the_stages_of_fi
         for count in range(1, length + 1):
             bound = 5 * (1 / length * (1 - 1 / length) / some.sum()) ** 0.5
             assert abs((counts[some] == count).mean() - 1 / length) <= bound
-        where = hidden[rows, block][some][:, :length].mean(axis=0)  # no step is hidden more often
+        where = unseen[rows, block][some][:, :length].mean(axis=0)  # no step is unseen more often
         wanted = (length + 1) / (2 * length)
         assert np.abs(where - wanted).max() < 5 * (wanted * (1 - wanted) / some.sum()) ** 0.5
-    assert not np.any(hidden & ~gaps)
+    assert not np.any(unseen & ~gaps)
 
 
-def test_hidden_steps_stand_close_and_far_apart_as_the_gaps_do():
+def test_unseen_steps_stand_close_and_far_apart_as_the_gaps_do():
     for steps in patterns(5, 5, 25, 100, 50)[0]:
         places = np.flatnonzero(steps)
         apart = np.diff(places)
         assert np.all((apart < 5) | (apart > 25 - 5))
 
 
-def test_every_number_of_hidden_steps_is_equally_likely():
+def test_every_number_of_unseen_steps_is_equally_likely():
     counts = []
     for steps in patterns(4, 4, 12, 60, 1000)[0]:
         places = np.flatnonzero(steps)
@@ -93,7 +93,7 @@ def test_every_number_of_hidden_steps_is_equally_likely():
 
 
 def test_nothing_hides_nothing():
-    assert not Nothing()(jax.random.key(0), 9).hidden.any()
+    assert not Nothing()(jax.random.key(0), 9).unseen.any()
 
 
 @pytest.mark.parametrize(
@@ -118,18 +118,18 @@ def test_nade_masked_predicts_its_gaps_alone():
 def test_the_loss_is_the_sum_over_targets(head):
     net = make_net("bidirectional", head)
     values = np.stack([random_values(net.frame, 6, seed) for seed in (0, 1)], axis=1)
-    hidden = np.zeros(values.shape, bool)
-    hidden[2, 0] = True
+    unseen = np.zeros(values.shape, bool)
+    unseen[2, 0] = True
     valid = np.arange(6)[:, None] < [6, 4]
     targets = valid.copy()
     targets[:2, 1] = False
     if head == "softmax":  # what is outside the alphabet is shown as missing, and is no target
         values[1, 0] = values[3, 1] = UNKNOWN
-    example = Example(*map(jnp.asarray, (values, hidden, targets, valid)))
+    example = Example(*map(jnp.asarray, (values, unseen, targets, valid)))
     total, count = 0.0, 0
     for row, length in ((0, 6), (1, 4)):
         some = jnp.asarray(values[:length, row])
-        unknown = jnp.asarray(hidden[:length, row])
+        unknown = jnp.asarray(unseen[:length, row])
         states = net.states(net.inputs(some, unknown), jnp.ones(length, bool))
         for t, context in enumerate(net.contexts(states)):
             if targets[t, row] and not (some[t] == UNKNOWN).all():
@@ -164,16 +164,16 @@ def test_chunks_hold_every_step_once_and_fill_whole_batches():
     assert len(Chunks(pieces, recipe(valid_steps=20)).values) == 4  # two chunks, padded to a batch
 
 
-def test_transposition_moves_all_notes_alike_and_loses_none():
+def test_a_shift_moves_all_notes_alike_and_loses_none():
     roll = np.zeros((4, 88), np.int32)
     roll[0, [3, 40]] = roll[2, 85] = 1
     keys = jax.random.split(jax.random.key(0), 200)
-    moved = np.asarray(jax.vmap(lambda key: transpose(key, jnp.asarray(roll), 5))(keys))
+    moved = np.asarray(jax.vmap(lambda key: shift(key, jnp.asarray(roll), 5))(keys))
     shifts = set()
     for one in moved:
-        shift = int(np.flatnonzero(one[0])[0]) - 3
-        assert np.array_equal(one, np.roll(roll, shift, axis=1))
-        shifts.add(shift)
+        by = int(np.flatnonzero(one[0])[0]) - 3
+        assert np.array_equal(one, np.roll(roll, by, axis=1))
+        shifts.add(by)
     assert shifts == set(range(-3, 3))  # neither the lowest nor the highest note leaves the piano
 
 
@@ -266,8 +266,10 @@ def test_several_recipes_make_one_filler_that_serves_every_strategy():
     tiny = {"hidden": 4, "steps": 2, "batch": 2, "length": 12, "validate_every": 1}
     both = caesura.train(text, kind="text", recipe="rnn, nade", **tiny)
     assert set(both.nets) == {"forward", "bidirectional", "onegram"}
-    assert both.strategy == "oneway"
-    assert both.fill("ab_d").strategy == "oneway"
+    assert both.strategy == "sir"
+    assert both.fill("ab_d").strategy == "sir"
+    asked = caesura.train(text, kind="text", recipe="nade,rnn", strategy="oneway", **tiny)
+    assert asked.strategy == "oneway"
     alone = caesura.train(text, kind="text", recipe="rnn", **tiny)
     with pytest.raises(CaesuraError, match=r"needs a bidirectional net.*recipe 'nade' trains one"):
         alone.fill("ab_d", strategy="nade")

@@ -11,6 +11,7 @@ from caesura.cli.options import DataColumn, EngineOption, IdColumn, Json, Seed, 
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
+from caesura.cli.table_files import stack, write_table
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
 
@@ -207,10 +208,10 @@ def series(
     drawn = 0 if samples_to is None else samples
     request = Request(filler.kind.open(given), None, drawn, samples, strategy, seed)
     fill: Any = fill_one(filler, request)
-    _write(fill, output, _with_more_columns(fill, levels))
+    write_table(output, fill.item, _with_more_columns(fill, levels))
     files = [output]
     if samples_to is not None:
-        _write(fill, samples_to, _below_each_other(fill.samples))
+        write_table(samples_to, fill.item, stack(fill.samples))
         files.append(samples_to)
     if pictures is not None:
         files += _draw(fill, pictures)
@@ -241,27 +242,6 @@ def _with_more_columns(fill: "SeriesFill", levels: list[float]) -> Any:
     for name, shares in fill.probabilities().items():
         more |= {f"{name}={level}": shares[level].to_numpy() for level in shares}
     return fill.best.assign(**more)
-
-
-def _below_each_other(tables: list[Any]) -> Any:
-    """Return the tables as one, with a column for the number of each."""
-    import pandas as pd
-
-    numbered = [table.assign(sample=number) for number, table in enumerate(tables, 1)]
-    return pd.concat(numbered, ignore_index=isinstance(tables[0].index, pd.RangeIndex))
-
-
-def _write(fill: "SeriesFill", output: Path, table: Any) -> None:
-    from caesura.files import replacing, write_text
-
-    if output.suffix.lower() == ".csv":
-        content = fill.item.content(table)
-        write_text(output, content if isinstance(content, str) else content.decode())
-        return
-    import pandas as pd
-
-    with replacing(output) as part:
-        table.to_parquet(part, index=None if isinstance(table.index, pd.RangeIndex) else True)
 
 
 def _draw(fill: "SeriesFill", directory: Path) -> list[Path]:

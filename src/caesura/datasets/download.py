@@ -1,4 +1,4 @@
-"""A public file in memory: bounded while it comes, and refused unless it is the one expected."""
+"""Downloads of public files into memory, with a size limit and a known hash."""
 
 import hashlib
 import http.client
@@ -11,23 +11,23 @@ from caesura.errors import CaesuraError
 
 CHUNK = 1 << 16
 
-Progress = Callable[[int, int | None], None]  # the bytes so far, and in all where the server says
+Progress = Callable[[int, int | None], None]  # the bytes so far, and in all if the server says so
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set is published, what its bytes hash to, and how they become the files we keep."""
+    """Where a set is published, its hash, and how it is converted to the files of the set."""
 
     url: str
     sha256: str
-    limit: int  # bytes; no more than these are ever taken from the server
+    limit: int  # bytes; a larger file is refused
     convert: Callable[[bytes], list[bytes]]
 
 
 def download(source: Source, timeout: float = 30.0, progress: Progress | None = None) -> bytes:
-    """The bytes at the address, once their hash is right; nothing is written anywhere.
+    """Return the file at the address if its hash is right; nothing is written to disk.
 
-    `timeout` is in seconds, for connecting and for each silence of the server.
+    `timeout` is in seconds, for connecting and for each wait for data.
     """
     try:
         with _http_only().open(_request(source.url), timeout=timeout) as response:
@@ -62,7 +62,7 @@ def download(source: Source, timeout: float = 30.0, progress: Progress | None = 
 
 
 def _http_only() -> urllib.request.OpenerDirector:
-    """An opener that no redirect can lead to a local file or to another protocol."""
+    """Return an opener that only knows HTTP(S), so that no redirect leads to a local file."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -92,7 +92,7 @@ def _receive(
     source: Source,
     progress: Progress | None,
 ) -> bytes:
-    """What the server sends, as long as it stays within the limit."""
+    """Return what the server sends, or raise an error beyond the limit."""
     content = bytearray()
     while (expected or 0) <= source.limit and len(content) <= source.limit:
         if not (chunk := response.read1(CHUNK)):

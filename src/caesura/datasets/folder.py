@@ -1,4 +1,4 @@
-"""The data folder: what is in it, whether it is what it should be, and how it gets there."""
+"""The data directory: list, verify, fetch and load the sets in it."""
 
 import hashlib
 import os
@@ -11,14 +11,14 @@ from caesura.datasets.download import Progress, download
 from caesura.datasets.registry import DATASETS, Dataset, StoredFile
 from caesura.datasets.splits import SPLITS
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.files import cache_directory, make_folder, write_bytes
+from caesura.files import cache_directory, cannot_read, make_folder, write_bytes
 
 Folder = str | os.PathLike[str] | None  # None: the user's own, see `data_folder`
 State = Literal["ok", "missing", "altered"]
 
 
 class Row(NamedTuple):
-    """What there is to say about a set; `size` is in bytes, of what is in the data folder."""
+    """A data set, and whether it is present; `size` is that of its files, in bytes."""
 
     name: str
     kind: str
@@ -30,14 +30,14 @@ class Row(NamedTuple):
 
 
 def data_folder(folder: Folder = None) -> Path:
-    """The folder given, or that in CAESURA_DATA, or else a cache folder."""
+    """Return the directory given, or the one that CAESURA_DATA names, or the cache directory."""
     if chosen := folder or os.environ.get("CAESURA_DATA"):
         return Path(chosen).expanduser()
     return cache_directory()
 
 
 def listing(folder: Folder = None) -> list[Row]:
-    """A row for every set, in the data folder or not."""
+    """Return a row for every known set, whether or not it is in the data directory."""
     place = data_folder(folder)
     rows = []
     for name, dataset in DATASETS.items():
@@ -57,7 +57,7 @@ def listing(folder: Folder = None) -> list[Row]:
 
 
 def verify(name: Any, folder: Folder = None) -> dict[str, State]:
-    """For each file of a set whether it is there and holds what it should."""
+    """Return for each file of a set whether it is present and has the expected content."""
     place = data_folder(folder)
     return {file.path: _state(place, file) for file in _dataset(name).files}
 
@@ -65,9 +65,9 @@ def verify(name: Any, folder: Folder = None) -> dict[str, State]:
 def fetch(
     name: Any, folder: Folder = None, *, timeout: float = 30.0, progress: Progress | None = None
 ) -> bool:
-    """Download a set into the data folder; False where it was there already, whole and unaltered.
+    """Download a set into the data directory; return False if it was there already, unaltered.
 
-    Nothing is written before the download and what is made of it have the hashes they should.
+    Nothing is written unless the download and the files made of it have the expected hashes.
     """
     dataset, place = _dataset(name), data_folder(folder)
     if set(verify(name, folder).values()) == {"ok"}:
@@ -78,7 +78,7 @@ def fetch(
     for file, content in zip(dataset.files, made, strict=True):
         if (found := _sha256(file, content)) != file.sha256:
             raise CaesuraError(
-                f"What was made of {source.url} is not the set '{name}': "
+                f"The files made from {source.url} are not the data set '{name}': "
                 f"the sha256 of '{file.path}' should be {file.sha256}, not {found}."
             )
     for file, content in zip(dataset.files, made, strict=True):
@@ -88,13 +88,29 @@ def fetch(
 
 
 def load(name: Any, split: Any, folder: Folder = None, *, limit: int | None = None) -> list[Any]:
-    """The items of a split: arrays [T, 88] of 0 and 1 for music, strings for text.
+    """Return the items of a split: arrays [T, 88] of 0 and 1 for music, strings for text.
 
-    `limit` is in steps, which for text are characters: items are whole and come in their order,
-    and no more are taken once they hold that many.
+    Parameters
+    ----------
+    name : str
+        The name of the set; `listing` gives all names.
+    split : str
+        `"train"`, `"valid"` or `"test"`. The splits are those of the publication. `sotu` has none,
+        so there it depends on the year: years that end in 3 are for validation, those that end in
+        8 for testing, all others for training.
+    folder : path, optional
+        The data directory; by default the one that CAESURA_DATA names, or the cache directory.
+    limit : int, optional
+        Take whole items, in order, until they have this many steps (characters, for text).
 
-    The splits are those of the publication. `sotu` has none, so the year of an address decides:
-    years that end in 3 are for validation, those in 8 for testing, all others for training.
+    Raises
+    ------
+    CaesuraError
+        If the set is not in the data directory, or is damaged.
+
+    Examples
+    --------
+    >>> songs = caesura.datasets.load("jsb_chorales", "train", limit=1000)
     """
     dataset, place = _dataset(name), data_folder(folder)
     lookup(dict.fromkeys(SPLITS), split, "split")
@@ -106,14 +122,14 @@ def load(name: Any, split: Any, folder: Folder = None, *, limit: int | None = No
         if dataset.source is None:
             raise CaesuraError(_by_hand(name, dataset, place))
         raise CaesuraError(
-            f"The set '{name}' is not in '{place}': `{_command(name, folder)}` puts it there."
+            f"The data set '{name}' is not in '{place}': get it with `{_command(name, folder)}`."
         )
     try:
         if dataset.kind == "music":
             return rolls.read(content, split, limit)
         return texts.read(content, limit)
-    except Exception as error:  # a damaged file has its readers raise almost anything
-        again = f": `{_command(name, folder)}` replaces it" if dataset.source else ""
+    except Exception as error:  # parsers of a damaged file raise almost anything
+        again = f": replace it with `{_command(name, folder)}`" if dataset.source else ""
         raise CaesuraError(f"The file '{path}' is damaged{again}.") from error
 
 
@@ -127,7 +143,7 @@ def _state(place: Path, file: StoredFile) -> State:
         return "missing"
     try:
         return "ok" if _sha256(file, content) == file.sha256 else "altered"
-    except Exception:  # a damaged file has its readers raise almost anything
+    except Exception:  # parsers of a damaged file raise almost anything
         return "altered"
 
 
@@ -138,7 +154,7 @@ def _sha256(file: StoredFile, content: bytes) -> str:
 
 
 def _size(path: Path) -> int | None:
-    """The size of a file, or None where there is none to be seen."""
+    """Return the size of a file, or None if there is none."""
     try:
         return path.stat().st_size if path.is_file() else None
     except OSError:
@@ -146,22 +162,21 @@ def _size(path: Path) -> int | None:
 
 
 def _read(path: Path) -> bytes | None:
-    """The bytes of a file, or None where there is none."""
+    """Return the content of a file, or None if there is none."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CaesuraError(f"Cannot read '{path}': {reason}.") from error
+        raise cannot_read(path, error) from error
 
 
 def _by_hand(name: str, dataset: Dataset, place: Path) -> str:
     files = ", ".join(file.path for file in dataset.files)
-    return f"The set '{name}' has no public address: put {files} into '{place}' yourself."
+    return f"The data set '{name}' cannot be downloaded: put {files} into '{place}' yourself."
 
 
 def _command(name: str, folder: Folder) -> str:
-    """What a user types to get a set into the folder in question."""
+    """Return the command that downloads a set into the directory."""
     where = f" --data {shlex.quote(os.fspath(folder))}" if folder else ""
     return f"caesura data fetch {name}{where}"

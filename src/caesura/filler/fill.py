@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from caesura.errors import CaesuraError
 from caesura.filler.passes import Filled, quantile_of
 from caesura.kinds.base import Item, Kind
 from caesura.sequence import Sequence as Steps

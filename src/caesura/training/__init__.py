@@ -1,1 +1,1 @@
-"""How nets learn: what is hidden from them, what is made small, and the loop."""
+"""Training: recipes, batches of examples, the objective, the loop and its checkpoints."""

@@ -1,4 +1,4 @@
-"""Batches of examples, from sequences that lie end to end on the device or from what was read."""
+"""Examples to train on, from a corpus on the device or from stretches read from disk."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,18 +16,18 @@ from caesura.training.recipe import Recipe
 
 
 class Example(NamedTuple):
-    """A stretch of a sequence, what the net may not see of it, and what it shall predict."""
+    """A stretch of a sequence: what the net does not see of it, and which steps it predicts."""
 
     values: Shaped[Array, "T *B D"]
-    hidden: Bool[Array, "T *B D"]
+    unseen: Bool[Array, "T *B D"]
     targets: Bool[Array, "T *B"]
     valid: Bool[Array, "T *B"]  # False on the padding of a short piece
 
 
 class Corpus(eqx.Module):
-    """All sequences end to end, on the device; empty ones and padding follow them.
+    """All sequences on the device, one after another, followed by empty ones and padding.
 
-    There are few sizes of it, so that corpora of like size share their compiled programs.
+    Sizes are rounded up, so that corpora of similar size share their compiled programs.
     """
 
     values: Shaped[Array, "N D"]
@@ -44,7 +44,10 @@ class Corpus(eqx.Module):
     def crop(
         self, key: PRNGKeyArray, length: int
     ) -> tuple[Shaped[Array, "T D"], Bool[Array, " T"]]:
-        """A random stretch, every step of the corpus about as likely; short pieces are padded."""
+        """Return a random stretch, padded if the piece is short, and which steps are not padding.
+
+        Every step of the corpus is about equally likely to be in it.
+        """
         key_step, key_start = jax.random.split(key)
         step = jax.random.randint(key_step, (), 0, jnp.sum(self.lengths))
         piece = jnp.searchsorted(self.starts, step, side="right") - 1
@@ -54,8 +57,10 @@ class Corpus(eqx.Module):
 
 
 class Stretches(eqx.Module):
-    """Stretches that were read for a block of updates, where the sequences are too large to lie on
-    the device; blocks begin at the multiples of their size."""
+    """Stretches read for a block of updates, if the data is too large for the device.
+
+    Blocks start at multiples of their size.
+    """
 
     values: Shaped[Array, "updates batch T D"]
     valid: Bool[Array, "updates batch T"]
@@ -66,13 +71,13 @@ def _padded(array: Shaped[np.ndarray, "n ..."], value: int) -> Shaped[np.ndarray
 
 
 class Chunks(eqx.Module):
-    """Sequences cut into stretches of one length, to validate on; the last of each is padded."""
+    """Validation data: sequences cut into stretches of equal length; the last one is padded."""
 
     values: Shaped[Array, "n T D"]
     valid: Bool[Array, "n T"]
 
     def __init__(self, pieces: Sequence[Shaped[np.ndarray, "_ D"]], recipe: Recipe):
-        """About `valid_steps` steps, spread evenly over the pieces; a whole number of batches."""
+        """Take about `valid_steps` steps, spread evenly over the pieces, in whole batches."""
         counts = -(-lengths_of(pieces) // recipe.length)
         ends = np.cumsum(counts)
         most = max(1, recipe.valid_steps // recipe.length)
@@ -90,20 +95,20 @@ class Chunks(eqx.Module):
 
 
 class UpdateKeys(NamedTuple):
-    """One for each row of the batch, and one for all that is random in the net."""
+    """One key for each row of the batch, and one for everything random in the net."""
 
     rows: Key[Array, " batch"]
     noise: PRNGKeyArray
 
 
 def keys_of_update(key: PRNGKeyArray, step: Int[Array, ""], batch: int) -> UpdateKeys:
-    """All that is random at an update follows from the training's key and the update's number."""
+    """Return the keys of an update, which depend only on the training's key and its number."""
     key_batch, key_noise = jax.random.split(jax.random.fold_in(key, step))
     return UpdateKeys(jax.random.split(key_batch, batch), key_noise)
 
 
 def draw_example(key: PRNGKeyArray, corpus: Corpus, recipe: Recipe) -> Example:
-    """A random stretch to learn from."""
+    """Return a random stretch to learn from."""
     key_crop, *_ = jax.random.split(key, 3)
     return make_example(key, *corpus.crop(key_crop, recipe.length), recipe)
 
@@ -111,45 +116,45 @@ def draw_example(key: PRNGKeyArray, corpus: Corpus, recipe: Recipe) -> Example:
 def make_example(
     key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
 ) -> Example:
-    """The same of a stretch that was drawn before, by the first key that `key` splits into."""
+    """Return an example of a stretch that was drawn with the first key that `key` splits into."""
     _, key_shift, key_hide = jax.random.split(key, 3)
-    if recipe.transpose:
-        values = transpose(key_shift, values, recipe.transpose)
+    if recipe.shift:
+        values = shift(key_shift, values, recipe.shift)
     return hide(key_hide, values, valid, recipe)
 
 
 def hide(
     key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
 ) -> Example:
-    """The stretch as the net shall see it."""
+    """Return the stretch with the gaps, parts and holes of the recipe, placed at random."""
     missingness = Gaps(*recipe.gap_range, recipe.every) if recipe.gap else Nothing()
     pattern = missingness(key, recipe.length)
-    hidden = jnp.broadcast_to(pattern.hidden[:, None], values.shape)
+    unseen = jnp.broadcast_to(pattern.unseen[:, None], values.shape)
     if recipe.parts:
         key = jax.random.fold_in(key, 2**31)  # far from the keys that the gaps split it into
         key_whether, key_parts = jax.random.split(key)
         whether = jax.random.bernoulli(key_whether, recipe.parts)
-        hidden |= whether & Parts()(key_parts, *values.shape)
+        unseen |= whether & Parts()(key_parts, *values.shape)
     if recipe.holes:
         key = jax.random.fold_in(key, 2**31 + 1)
         key_whether, key_holes = jax.random.split(key)
         whether = jax.random.bernoulli(key_whether, recipe.holes)
-        hidden |= whether & Holes()(key_holes, *values.shape)
-    gaps = pattern.gaps | jnp.any(hidden, axis=1)
+        unseen |= whether & Holes()(key_holes, *values.shape)
+    gaps = pattern.gaps | jnp.any(unseen, axis=1)
     targets = valid & (gaps if recipe.targets == "gaps" else True)
     # "We therefore avoid propagating the gradient from predictions that lack long context."
     step = jnp.arange(recipe.length)
     last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)
     targets &= (step >= recipe.burn_in) & (step < last)
     wide = jnp.result_type(values, jnp.int32)  # small integers in, numbers as they are
-    return Example(values.astype(wide), hidden, targets, valid)
+    return Example(values.astype(wide), unseen, targets, valid)
 
 
-def transpose(key: PRNGKeyArray, roll: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:
-    """The notes up to `most` keys higher or lower, but none off the keyboard."""
-    keys = jnp.arange(roll.shape[1])
-    used = jnp.any(roll > 0, axis=0)
-    lowest = jnp.min(jnp.where(used, keys, len(keys) - 1))
-    highest = jnp.max(jnp.where(used, keys, 0))
-    down, up = jnp.minimum(most, lowest), jnp.minimum(most, len(keys) - 1 - highest)
-    return jnp.roll(roll, jax.random.randint(key, (), -down, up + 1), axis=1)
+def shift(key: PRNGKeyArray, values: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:
+    """Return the values up to `most` components higher or lower, with none moved off the frame."""
+    components = jnp.arange(values.shape[1])
+    used = jnp.any(values > 0, axis=0)
+    lowest = jnp.min(jnp.where(used, components, len(components) - 1))
+    highest = jnp.max(jnp.where(used, components, 0))
+    down, up = jnp.minimum(most, lowest), jnp.minimum(most, len(components) - 1 - highest)
+    return jnp.roll(values, jax.random.randint(key, (), -down, up + 1), axis=1)

@@ -1,7 +1,7 @@
 """Gradient descent on random stretches of sequences; it knows nothing of kinds or files.
 
-All that is random at an update follows from the seed and the update's number, so a run that goes
-on from a saved state ends with the very weights of one that was never disturbed.
+Everything random at an update depends only on the seed and the update's number, so a resumed run
+ends with the same weights, bit for bit, as one that was not interrupted.
 """
 
 import time
@@ -36,14 +36,14 @@ from caesura.training.objectives import Total, total_nll, total_objective
 from caesura.training.optimiser import make_optimiser
 from caesura.training.recipe import Recipe
 
-SECONDS_A_CALL = 1.0  # of updates on the device, before Python looks at signals and the clock
+SECONDS_A_CALL = 1.0  # of updates on the device, before Python checks signals and the clock
 MOST_SKIPPED = 50  # updates in a row whose gradient is not finite
 EVERYWHERE = jax.sharding.PartitionSpec()
-ROWS = jax.sharding.PartitionSpec(None, "batch")  # of `Stretches`: each device has its own
+ROWS = jax.sharding.PartitionSpec(None, "batch")  # of `Stretches`: each device has some
 
 
 class Member(eqx.Module):
-    """One net in training. A recipe with several step sizes trains several, side by side."""
+    """A net in training; with several learning rates there are several, side by side."""
 
     weights: PyTree[Float[Array, "..."]]
     optimiser: optax.OptState
@@ -54,16 +54,16 @@ class Member(eqx.Module):
 
 
 class State(NamedTuple):
-    """Where a training stands: all that it needs to go on."""
+    """The state of a training: everything needed to resume it."""
 
-    members: Member  # with an axis for the step sizes in front
+    members: Member  # the first axis is that of the learning rates
     step: int
-    history: list[dict[str, Any]]  # at each validation: step, loss and validation NLL by step size
+    history: list[dict[str, Any]]  # at each validation: step, and loss and NLL of each rate
     seconds: float
 
 
 class Progress(NamedTuple):
-    """What a running training can say of itself; with several step sizes, of the best."""
+    """The progress of a training; with several learning rates, of the best one."""
 
     step: int
     steps: int
@@ -71,11 +71,11 @@ class Progress(NamedTuple):
     validation: float | None
     steps_a_second: float  # steps of sequences, not updates
     seconds_left: float
-    skipped: int  # updates without effect, since their gradient was not finite
+    skipped: int  # updates whose gradient was not finite
 
 
 class Trained(NamedTuple):
-    """The best net on validation, and what it came from."""
+    """The best net on validation, and how it was trained."""
 
     net: Net
     nll: float
@@ -87,11 +87,11 @@ class Trained(NamedTuple):
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error
-    """The training was asked to stop, and has saved where it stands."""
+    """The training was asked to stop, and has saved its state."""
 
 
 class Data(NamedTuple):
-    """Complete sequences, to learn from and to validate on; what is `Stored` stays on disk."""
+    """Complete sequences to learn from and to validate on; those in a `Stored` stay on disk."""
 
     train: Sequence[Shaped[np.ndarray, "_ D"]]
     valid: Sequence[Shaped[np.ndarray, "_ D"]]
@@ -111,8 +111,8 @@ def fit(
 ) -> Trained:
     """Train the net by the recipe, from the beginning or from a saved state.
 
-    The state is saved at every validation and every `save_every` seconds. Where several processes
-    train together, each calls this with the same arguments, and comes out with the same net.
+    The state is saved at every validation and every `save_every` seconds. If several processes
+    train together, each calls this with the same arguments and returns the same net.
     """
     program = Program(net, recipe)
     state = state or begin(net, recipe)
@@ -128,14 +128,14 @@ def fit(
         members = program.update(key_updates, members, source.at(step), step, last)
         jax.block_until_ready(members)
         took, count, step = time.monotonic() - started, last - step, last
-        # The first call compiles; later ones tell how many updates fill the time.
+        # The first call compiles; later ones show how many updates take a second.
         pace = max(1, min(int(count * SECONDS_A_CALL / took), 4 * pace))
         skipped = _check_finite(members)
         loss = np.asarray(members.loss.nll) / np.maximum(np.asarray(members.loss.steps), 1)
         if step == goal:
             members, nll = program.validate(key_valid, members, chunks, step)
             history.append({"step": step, "loss": loss.tolist(), "nll": nll.tolist()})
-        # A signal may reach one process only, and no two clocks are the same.
+        # A signal may reach only one process, and clocks differ.
         late = time.monotonic() - saved > save_every
         pace, asked, due = processes.largest(pace, stop(), late)
         if step == goal or asked or due:
@@ -169,7 +169,7 @@ def fit(
 
 
 def begin(net: Net, recipe: Recipe) -> State:
-    """The state before the first update."""
+    """Return the state before the first update."""
     weights = eqx.filter(net, eqx.is_inexact_array)
     nothing = Total(jnp.zeros(()), jnp.zeros((), jnp.int32))
     optimiser = make_optimiser(recipe).init(weights)
@@ -180,7 +180,7 @@ def begin(net: Net, recipe: Recipe) -> State:
 
 
 def _given_up(history: list[dict[str, Any]], recipe: Recipe) -> bool:
-    """Whether no step size has become better for `patience` validations."""
+    """Return whether no learning rate has improved for `patience` validations."""
     if not recipe.patience or not history:
         return False
     best = np.argmin([[np.nan_to_num(n, nan=np.inf) for n in h["nll"]] for h in history], axis=0)
@@ -188,7 +188,7 @@ def _given_up(history: list[dict[str, Any]], recipe: Recipe) -> bool:
 
 
 def _check_finite(members: Member) -> Int[np.ndarray, " members"]:
-    """How many updates were skipped so far; an error once nothing moves any more."""
+    """Return the number of skipped updates; raise an error if too many were skipped in a row."""
     if np.all(np.asarray(members.optimiser.notfinite_count) >= MOST_SKIPPED):
         raise CaesuraError(
             f"The gradient was not finite in {MOST_SKIPPED} updates in a row: try a smaller "
@@ -198,14 +198,14 @@ def _check_finite(members: Member) -> Int[np.ndarray, " members"]:
 
 
 class Source(NamedTuple):
-    """What an update learns from, and the first of those behind it that need something else."""
+    """Gives the data of an update, and the first later update that needs other data."""
 
     at: Callable[[int], Corpus | Stretches]
     end: Callable[[int], int]
 
 
 class Program:
-    """The two compiled functions of a training, on all devices that share a batch evenly."""
+    """The two compiled functions of a training, on all devices that share a batch."""
 
     def __init__(self, net: Net, recipe: Recipe):
         self.frozen = eqx.filter(net, eqx.is_inexact_array, inverse=True)
@@ -217,11 +217,11 @@ class Program:
         self.validate = self._compile(self._validate)
 
     def everywhere(self, tree: PyTree) -> PyTree:
-        """The arrays on all devices, as the compiled functions want and return them."""
+        """Copy the arrays to all devices, as the compiled functions expect."""
         return jax.device_put(tree, jax.sharding.NamedSharding(self.mesh, EVERYWHERE))
 
     def source(self, key: PRNGKeyArray, pieces: Sequence[Shaped[np.ndarray, "_ D"]]) -> Source:
-        """Where the updates find their stretches: on every device, unless they are on disk."""
+        """Return where updates get their stretches from: every device, or the disk."""
         if isinstance(pieces, Stored):
             rows = jax.sharding.NamedSharding(self.mesh, ROWS)
             blocks = feed.Feed(key, pieces, self.recipe, rows)
@@ -230,7 +230,7 @@ class Program:
         return Source(lambda step: corpus, lambda step: self.recipe.steps)
 
     def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Every device runs the same on its rows of a batch; sums over the batch go over all."""
+        """Compile a function that each device runs on its rows of a batch."""
 
         def sharded(*arguments: Any) -> Any:
             specs = tuple(ROWS if isinstance(a, Stretches) else EVERYWHERE for a in arguments)
@@ -249,7 +249,7 @@ class Program:
         first: Array,
         last: Array,
     ) -> Member:
-        """Updates `first` to `last` in one call, so that the device never waits for Python."""
+        """Do updates `first` to `last` in one call, so that the device does not wait for Python."""
         rates = jnp.asarray(self.recipe.learning_rate)
 
         def update(step: Array, members: Member) -> Member:
@@ -287,7 +287,7 @@ class Program:
     def _validate(
         self, key: PRNGKeyArray, members: Member, chunks: Chunks, step: Array
     ) -> tuple[Member, Float[Array, " members"]]:
-        """The mean NLL of a target, with the same steps hidden every time."""
+        """Return the mean NLL of a predicted step, with the same steps unseen every time."""
         rows, batch = len(chunks.values), self.recipe.batch
         keys = jax.random.split(key, rows)
         batches = jax.tree.map(
@@ -327,7 +327,7 @@ class Program:
 
 
 def _each(function: Callable[..., Any], *members: Any) -> Any:
-    """The function of every member; one alone is spared an axis that would slow it down."""
+    """Apply the function to every member; a single one without the axis, which is faster."""
     if len(jax.tree.leaves(members)[0]) > 1:
         return jax.vmap(function)(*members)
     alone = function(*jax.tree.map(lambda a: a[0], members))

@@ -1,4 +1,4 @@
-"""Which inputs are hidden from a net while it learns to fill them."""
+"""Which inputs a net does not see while it learns to fill them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 
 class Pattern(NamedTuple):
-    """The steps that a net may not see, and the gaps that they lie in."""
+    """The steps that a net does not see, and the gaps that they are in."""
 
-    hidden: Bool[Array, " T"]
+    unseen: Bool[Array, " T"]
     gaps: Bool[Array, " T"]
 
 
@@ -23,19 +23,19 @@ Missingness = Callable[[PRNGKeyArray, int], Pattern]
 
 @dataclass(frozen=True)
 class Nothing:
-    """Every input is seen: so the paper trains its forward RNN, and the BRNN for GSN."""
+    """The net sees every input: the paper trains its forward RNN and the BRNN for GSN like this."""
 
     def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
-        """No step of `length` is hidden."""
+        """Return a pattern without unseen steps."""
         return Pattern(jnp.zeros(length, bool), jnp.zeros(length, bool))
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """A gap of `least` to `most` steps every `every` steps, of which one to all are hidden.
+    """A gap of `least` to `most` steps in every `every` steps, with one to all of its steps unseen.
 
-    So the net meets every stage of filling a gap. The length of a gap, how many of its steps are
-    hidden, which ones, and where the first gap stands: all of it is random.
+    So the net learns every stage of filling a gap. The length of a gap, the number of its unseen
+    steps, which ones they are, and the place of the first gap are random.
     """
 
     least: int
@@ -43,7 +43,7 @@ class Gaps:
     every: int
 
     def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
-        """Which of `length` steps are hidden."""
+        """Return which of `length` steps are unseen."""
         key_length, key_count, key_rank, key_shift = jax.random.split(key, 4)
         blocks = length // self.every + 2
         lengths = jax.random.randint(key_length, (blocks, 1), self.least, self.most + 1)
@@ -63,14 +63,14 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Parts:
-    """One part of the frames along a stretch of any length, in any number of its steps.
+    """The same part of the frame is unseen in some steps of a stretch of random length.
 
-    The part is a range of components, all but a range, or any set of them. So the net meets what
-    a musician asks for: other voices to a melody, or another melody to the voices.
+    The part is a range of components, everything outside a range, or a random set. So the net
+    learns to add voices to a melody, and a melody to voices.
     """
 
     def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
-        """What of `length` frames is hidden."""
+        """Return which values of `length` frames are unseen."""
         sizes = (2, 1 + length, 2, 1 + components, 1)
         stretch, steps, inside, members, kind = _chances(key, sizes)
         inside = _any_range(inside, components)
@@ -82,14 +82,14 @@ class Parts:
 
 @dataclass(frozen=True)
 class Holes:
-    """Values here and there, and perhaps more of one shape: what sensors lose.
+    """Single values are unseen, and sometimes runs of steps, as when sensors fail.
 
-    The shapes are a run of steps in any of the components, each at its own place; one that several
-    components share; and one of whole frames.
+    The runs are in some of the components, either each at its own place or all at the same, or in
+    whole frames.
     """
 
     def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
-        """What of `length` frames is hidden."""
+        """Return which values of `length` frames are unseen."""
         sizes = (2, length * components, 1 + components, 2 * components, 2)
         few, points, part, runs, stretch = _chances(key, sizes)
         share = few[0] ** 2  # few more often than many
@@ -102,13 +102,13 @@ class Holes:
 
 
 def _chances(key: PRNGKeyArray, sizes: tuple[int, ...]) -> list[Float[Array, " _"]]:
-    """Numbers from 0 to 1, drawn together: each draw by itself would take long to compile."""
+    """Return uniform random numbers, drawn at once, since every draw adds to compile time."""
     ends = list(accumulate(sizes))
     return jnp.split(jax.random.uniform(key, ends[-1:]), ends[:-1])
 
 
 def _any_of(chance: Float[Array, "*n"], size: int) -> Int[Array, "*n"]:
-    """One of the numbers from 0 to size − 1."""
+    """Return one of the integers from 0 to size − 1."""
     return jnp.minimum((chance * size).astype(int), size - 1)
 
 
@@ -119,5 +119,5 @@ def _any_range(chances: Float[Array, " 2"], size: int) -> Bool[Array, " size"]:
 
 
 def _any_set(chances: Float[Array, " n"]) -> Bool[Array, " n-1"]:
-    """Every number of members is equally likely."""
+    """Return a random set; every number of members is equally likely."""
     return chances[1:] < chances[0]

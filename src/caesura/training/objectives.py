@@ -1,4 +1,4 @@
-"""What training makes small."""
+"""What training minimises."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from caesura.nets.batch import Inputs, Tuning, contexts
+from caesura.hardware import Tuning
+from caesura.nets.batch import Inputs, contexts
 from caesura.nets.heads.base import Head
 from caesura.nets.rnn import Net
 from caesura.training.batches import Example
 
 
 class Total(NamedTuple):
-    """A sum of nats, and the number of steps that it is over."""
+    """A sum of nats over a number of steps."""
 
     nll: Float[Array, ""]
     steps: Int[Array, ""]
@@ -22,7 +23,7 @@ class Total(NamedTuple):
 def total_objective(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> Total:
-    """What the net is trained by, over the targets of a batch: each given what it may see."""
+    """Return the training objective, summed over the predicted steps of a batch."""
     batch = _as_asked(net, batch)
     key_head = jax.random.fold_in(key, 2**31)  # far from the keys that the layers split it into
     head, seen = _seen(net, batch, tuning, key, dropout)
@@ -33,7 +34,7 @@ def total_objective(
 
 
 def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
-    """What the net is judged by: the NLL of the same."""
+    """Return the NLL of the same steps, by which nets are compared."""
     batch = _as_asked(net, batch)
     nothing_random = jax.random.key(0)
     head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
@@ -44,25 +45,26 @@ def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
 def _seen(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
 ) -> tuple[Head, Float[Array, "T *C"]]:
-    """The head, in the chosen precision, and the context that it gets at every step."""
+    """Return the head, in the chosen precision, and its context at every step."""
     axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, batch.hidden)
+    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, batch.unseen)
     seen = contexts(net, Inputs(x, m, batch.valid), tuning, key, dropout)
     return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
 
 
 def _as_asked(net: Net, batch: Example) -> Example:
-    """The batch with nothing hidden of what only informs, and a category as a whole or not."""
-    return batch._replace(hidden=batch.hidden[..., net.frame.leaders] & net.frame.fillable)
+    """Return the batch with all informing components seen, and each category seen or unseen as a
+    whole."""
+    return batch._replace(unseen=batch.unseen[..., net.frame.leaders] & net.frame.fillable)
 
 
 def _asked(net: Net, batch: Example) -> Bool[Array, "T B D"]:
-    """What is predicted of a step: what is hidden of its frame, or all where nothing is."""
-    return batch.hidden | (~jnp.any(batch.hidden, axis=-1, keepdims=True) & net.frame.fillable)
+    """Return what is predicted: the unseen values of each frame, or all if none is unseen."""
+    return batch.unseen | (~jnp.any(batch.unseen, axis=-1, keepdims=True) & net.frame.fillable)
 
 
 def _sum(net: Net, batch: Example, nats: Float[Array, "T B"]) -> Total:
-    """A frame of which nothing is known is no target, and does not count."""
+    """Sum over the predicted steps, without frames that have no known value."""
     known = ~net.frame.unknown(batch.values) & net.frame.fillable
     counts = batch.targets & jnp.any(known, axis=-1)
     return Total(jnp.sum(jnp.where(counts, nats, 0.0)), jnp.sum(counts))

@@ -1,4 +1,4 @@
-"""How a gradient becomes a change of the weights."""
+"""The optimiser: from a gradient to a change of the weights."""
 
 import optax
 
@@ -6,10 +6,10 @@ from caesura.training.recipe import Recipe
 
 
 def make_optimiser(recipe: Recipe) -> optax.GradientTransformation:
-    """For a step size of one at first; whoever applies the changes multiplies them by the real one.
+    """Return the optimiser for a learning rate of one.
 
-    So several step sizes can be tried side by side in one program. A gradient that is not finite
-    changes nothing, and is counted in the state.
+    The caller multiplies the changes by the real one, so several can be tried side by side in one
+    program. A gradient that is not finite changes nothing, and is counted in the state.
     """
     decay = {
         "linear": optax.linear_schedule(1.0, 0.0, recipe.steps),

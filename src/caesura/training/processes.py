@@ -1,4 +1,4 @@
-"""What the processes of one training, on one machine or many, must agree on."""
+"""Agreement between the processes of one training, on one machine or many."""
 
 import hashlib
 
@@ -10,28 +10,28 @@ from caesura.errors import CaesuraError
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes and speaks for all."""
+    """Return whether this is the process that writes and reports for all."""
     return jax.process_index() == 0
 
 
 def largest(*numbers: int) -> list[int]:
-    """The largest that any process says, of each number."""
-    return _said(np.array(numbers, np.int32)).max(axis=0).tolist()
+    """Return the largest value of each number over all processes."""
+    return _gather(np.array(numbers, np.int32)).max(axis=0).tolist()
 
 
-def check_alike(told: str, sentence: str) -> None:
-    """The sentence as an error in every process, unless all of them tell the same.
+def check_alike(state: str, sentence: str) -> None:
+    """Raise the sentence as an error in every process, unless `state` is the same in all of them.
 
-    None goes on before all have come here.
+    This waits until all processes have called it.
     """
-    digest = np.frombuffer(hashlib.sha256(told.encode()).digest(), np.uint8)
-    said = _said(digest)
-    if (said != said[0]).any():
+    digest = np.frombuffer(hashlib.sha256(state.encode()).digest(), np.uint8)
+    digests = _gather(digest)
+    if (digests != digests[0]).any():
         raise CaesuraError(sentence)
 
 
-def _said(mine: np.ndarray) -> np.ndarray:
-    """A row for each process."""
+def _gather(mine: np.ndarray) -> np.ndarray:
+    """Return a row for each process."""
     if jax.process_count() == 1:
         return mine[None]
     return np.asarray(multihost_utils.process_allgather(mine))

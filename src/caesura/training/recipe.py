@@ -1,4 +1,4 @@
-"""Recipes: everything that training needs, in one TOML file each."""
+"""Recipes: everything that training needs to know, in one TOML file each."""
 
 import math
 import tomllib
@@ -10,55 +10,61 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.files import cannot_read
 
 DEFAULT = "nade"
-DEFAULTS = {"series": "series"}  # of kinds for which it is another
+DEFAULTS = {"series": "series"}  # kinds that have another default
 Numbers = tuple[float, ...]
 Span = int | tuple[int, int]
-MOST_COUNTED = 2**31 - 1  # what the integers of a device hold
+MOST_COUNTED = 2**31 - 1  # the largest integer on a device
+OLD_NAMES = {"transpose": "shift"}  # fields as they are called in recipes and models of 0.1
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One net, and how it learns; `caesura info` shows the fields of a model's own."""
+    """One net, and how it is trained; `caesura info MODEL` shows the fields of a model."""
 
     net: Literal["bidirectional", "forward"]
-    strategy: str  # the one that serves where none is asked for
+    strategy: str  # the filler's default
     cell: str
     hidden: int
     layers: int
-    head_hidden: int  # units of a hidden layer in the head, in which past and future meet; 0: none
+    head_hidden: int  # units of a hidden layer in the head, which combines past and future; 0: none
     missing_input: str
-    # What is hidden: gaps of `gap` steps, or of [least, most], every `every` steps (0: nothing),
-    # and what is predicted.
+    # What the net does not see: gaps of `gap` steps (0: none), or of [least, most], one in every
+    # `every` steps. What it predicts: all steps, or those in gaps.
     gap: Span
     every: int
     targets: Literal["all", "gaps"]
-    # An update: `batch` stretches of `length` steps, the first (and last) `burn_in` no targets.
+    # An update uses `batch` stretches of `length` steps. The first `burn_in` steps are not
+    # predicted, and with a bidirectional net neither are the last.
     steps: int
     batch: int
     length: int
     burn_in: int
-    # More than one step size: all are tried, side by side, and the best on validation is kept.
+    # With several learning rates, all are tried side by side, and the best on validation is kept.
     optimiser: Literal["sgd", "adam"]
     learning_rate: Numbers
     decay: Literal["linear", "cosine"]
-    warm_up: float  # the share of the updates in which the step size rises
+    warm_up: float  # the share of the updates in which the learning rate rises
     clip: float
     weight_decay: float
     dropout: float
-    transpose: int  # music: up to so many semitones
-    # Validation: every so many updates, on about `valid_steps` steps; `held_out` is the share of
-    # the data kept for it where no other is given; `patience` (0: endless) counts validations.
+    # Every stretch is shifted by up to so many components. For music this transposes by semitones,
+    # without moving a note off the keyboard.
+    shift: int
+    # Validation is done every `validate_every` updates, on about `valid_steps` steps. Training ends
+    # after `patience` validations without a gain (0: never). `held_out` is the share of the data to
+    # validate on, if no validation data is given.
     validate_every: int
     patience: int
     held_out: float
     valid_steps: int
     precision: Literal["auto", "float32", "bfloat16"]  # auto: bfloat16 on a GPU
-    # Fields with a default are younger than recipes that say nothing of them.
-    head: str = ""  # the kind's own, unless one is named
-    parts: float = 0.0  # the share of the stretches in which parts of frames are hidden, too
-    holes: float = 0.0  # the share of those in which single values and runs of them are
+    # Fields added later have defaults, so older recipes still load.
+    head: str = ""  # empty: the kind's own
+    parts: float = 0.0  # the share of the stretches in which parts of frames are unseen, too
+    holes: float = 0.0  # the share of the stretches in which single values and runs are unseen
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -77,7 +83,7 @@ class Recipe:
             ("parts", 1.0),
             ("holes", 1.0),
         ):
-            if getattr(self, name):  # zero is for none
+            if getattr(self, name):  # zero stands for none
                 _number(name, getattr(self, name), 0.0, most)
         _number("held_out", self.held_out, 0.0, 1.0)
         shortest, longest = self.gap_range
@@ -93,19 +99,21 @@ class Recipe:
             )
 
     def identity(self) -> dict[str, Any]:
-        """The fields by which recipes are told apart: those with a default where they differ from
-        it, so that a new one makes no old recipe another."""
+        """Return the fields that distinguish recipes, without those that have their default value:
+        so a new field with a default leaves the identities of older recipes as they were."""
         defaults = {field.name: field.default for field in fields(self)}
-        return {name: value for name, value in asdict(self).items() if value != defaults[name]}
+        given = {name: value for name, value in asdict(self).items() if value != defaults[name]}
+        # Old names, since fingerprints of published results are made of them.
+        return {old: given.pop(new) for old, new in OLD_NAMES.items()} | given
 
     @property
     def gap_range(self) -> tuple[int, int]:
-        """The shortest gap and the longest."""
+        """Return the lengths of the shortest and the longest gap."""
         return (self.gap, self.gap) if isinstance(self.gap, int) else self.gap
 
 
 class Chosen(NamedTuple):
-    """A recipe as it is used for a kind, and what it says of the kind itself."""
+    """A recipe for one kind, and the fields of the kind that it specifies."""
 
     name: str
     recipe: Recipe
@@ -113,33 +121,34 @@ class Chosen(NamedTuple):
 
 
 def names() -> list[str]:
-    """The recipes of the package."""
-    return sorted(path.stem for path in _folder().iterdir() if path.suffix == ".toml")
+    """Return the names of the recipes that come with the library."""
+    return sorted(path.stem for path in _directory().iterdir() if path.suffix == ".toml")
 
 
 def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[str, Any]) -> Chosen:
-    """A recipe by its name or the path of a TOML file, with some of its fields given otherwise.
+    """Return a recipe by its name or the path of a TOML file, with some of its fields replaced.
 
-    What stands in a table called after the kind holds for that kind. `options` are the names of the
-    fields of the kind, which a recipe may give too.
+    Fields in a table named after the kind are for that kind only. `options` are the names of the
+    fields of the kind, which a recipe may specify too.
     """
     table = _read(name)
     known = {field.name: None for field in fields(Recipe)} | dict.fromkeys(options)
     own = table.pop(kind, {})
     if not isinstance(own, dict):
-        raise CaesuraError(f"The recipe '{name}' gives '{kind}' a value, where it has a table.")
-    given = {k: v for k, v in table.items() if not isinstance(v, dict)} | own | dict(overrides)
+        raise CaesuraError(f"'{kind}' in the recipe '{name}' must be a table, not a value.")
+    general = {k: v for k, v in table.items() if not isinstance(v, dict)}
+    given = _renamed(general) | _renamed(own) | _renamed(overrides)
     for field in given:
         lookup(known, field, f"field of a recipe for {kind}")
     of_kind = {field: given.pop(field) for field in options if field in given}
     for one in fields(Recipe):
         if one.name not in given and one.default is MISSING:
-            raise CaesuraError(f"The recipe '{name}' says nothing of '{one.name}'.")
+            raise CaesuraError(f"The recipe '{name}' lacks the field '{one.name}'.")
     return Chosen(Path(name).stem, Recipe(**{k: _typed(k, v) for k, v in given.items()}), of_kind)
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`hidden=256` as a name and a value; what is no TOML value is a string."""
+    """Split `hidden=256` into a name and a value; what is not a TOML value is a string."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise CaesuraError(f"A setting has the form name=value, not '{text}'.")
@@ -149,24 +158,28 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-def _folder() -> Path:
+def _renamed(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {OLD_NAMES.get(name, name): value for name, value in table.items()}
+
+
+def _directory() -> Path:
     return Path(str(resources.files("caesura.training") / "recipes"))
 
 
 def _read(name: str) -> dict[str, Any]:
     path = Path(name)
     if path.suffix != ".toml":
-        path = _folder() / f"{lookup({n: n for n in names()}, name, 'recipe')}.toml"
+        path = _directory() / f"{lookup({n: n for n in names()}, name, 'recipe')}.toml"
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CaesuraError(f"Cannot read '{path}': {(error.strerror or '').lower()}.") from error
+        raise cannot_read(path, error) from error
     except (ValueError, RecursionError) as error:
         raise CaesuraError(f"The recipe '{path}' is not proper TOML: {error}.") from error
 
 
 def _typed(name: str, value: Any) -> Any:
-    """A whole number where a number is wanted will do, and one step size for a list of them."""
+    """Return the value in its field's type; a number may stand for a list of one."""
     kind = get_type_hints(Recipe)[name]
     if kind == Numbers:
         rates = value if isinstance(value, list | tuple) else [value]
@@ -176,7 +189,7 @@ def _typed(name: str, value: Any) -> Any:
     if kind == Span and isinstance(value, list | tuple):
         if len(value) != 2:
             raise CaesuraError(
-                f"The option '{name}' is a number of steps, or the least and the most."
+                f"The option '{name}' is a number of steps, or a list of the least and the most."
             )
         return tuple(whole_number(name, steps, 0) for steps in value)
     if get_origin(kind) is Literal:
@@ -193,7 +206,7 @@ def _typed(name: str, value: Any) -> Any:
 def _number(name: str, value: Any, above: float, below: float) -> float:
     number = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
-        with suppress(OverflowError):  # a whole number may be larger than any other
+        with suppress(OverflowError):  # an integer may be larger than any float
             number = float(value)
     if not above < number < below:
         bounds = f"above {above:g}" if math.isinf(below) else f"between {above:g} and {below:g}"

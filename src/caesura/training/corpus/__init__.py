@@ -1,1 +1,1 @@
-"""Sequences to learn from that stay on disk."""
+"""Training data that is read from disk while it is used."""

@@ -1,4 +1,4 @@
-"""Stretches for the next updates, read from disk by the host: no device could hold it all."""
+"""Reads the stretches of the next updates from disk, for data too large for a device."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -13,22 +13,22 @@ from caesura.training.batches import Stretches, keys_of_update
 from caesura.training.corpus.stored import Stored
 from caesura.training.recipe import Recipe
 
-UPDATES = 16  # in a block; all blocks have the same shape, so one program does
-NARROW = 2**31  # what the integers of a device do not reach
+UPDATES = 16  # in a block; all blocks have the same shape, so one program is compiled
+NARROW = 2**31  # the integers of a device are below this
 
 
 class Places(NamedTuple):
-    """Where the stretches of a block begin in the file, and how many steps they have."""
+    """The starts in the file and the lengths of the stretches of a block."""
 
     starts: Int64[np.ndarray, "updates batch"]
     lengths: Int64[np.ndarray, "updates batch"]
 
 
 class Feed:
-    """Draws the very stretches that a `Corpus` of the same pieces would.
+    """Draws the same stretches as a `Corpus` of the same pieces.
 
-    Every process draws the places of all rows, which are a few numbers, and reads its own rows;
-    while the devices are at work on a block, it reads the next.
+    Every process draws the places of all rows, and reads only its own rows. The next block is read
+    while the devices work on the current one.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class Feed:
         self._shape = (UPDATES, recipe.batch, recipe.length, values.shape[1])
         indices = sharding.addressable_devices_indices_map(self._shape).values()
         self._mine = np.unique([row for index in indices for row in self._rows(index)])
-        self._reader = ThreadPoolExecutor(1)  # it does no more than read: JAX stays in one thread
+        self._reader = ThreadPoolExecutor(1)  # it only reads: JAX stays in one thread
         self._number = -1
-        self._block: Stretches | None = None  # of the last call: the next may want it again
+        self._block: Stretches | None = None  # of the last call, in case the next needs it again
         self._ahead = self._read_ahead(0)
 
     def block(self, step: int) -> Stretches:
-        """What the update `step` and those around it learn from."""
+        """Return the block that the update `step` is in."""
         number = step // UPDATES
         if self._block is None or self._number != number:
             if self._number + 1 != number:
@@ -59,7 +59,7 @@ class Feed:
         return self._block
 
     def _put(self, places: Places, values: Shaped[np.ndarray, "updates mine T D"]) -> Stretches:
-        """What was read, on the devices whose rows it is."""
+        """Put what was read on the devices that have those rows."""
 
         def values_of(index: Any) -> Shaped[np.ndarray, "updates rows T D"]:
             rows = self._rows(index)
@@ -103,9 +103,9 @@ class Feed:
 def draw_below(
     keys: Key[Array, "*shape"], bounds: Int64[np.ndarray, "*shape"]
 ) -> Int64[np.ndarray, "*shape"]:
-    """A random number from 0 up to each bound; on a device, numbers end at 2^31, but no file does.
+    """Return a random number from 0 up to each bound; bounds may exceed 2^31, the device's limit.
 
-    Of 64 random bits, the rest by a bound of 2^40 is off from even by one part in 2^24.
+    The remainder of 64 random bits by a bound of 2^40 is uniform up to one part in 2^24.
     """
     narrow = np.asarray(_draw(keys, np.minimum(bounds, NARROW - 1).astype(np.int32)))
     if np.max(bounds) < NARROW:
@@ -119,7 +119,7 @@ def draw_below(
 def _crop_keys(
     key: PRNGKeyArray, first: int | Array, batch: int
 ) -> tuple[Key[Array, "updates batch"], Key[Array, "updates batch"]]:
-    """The two keys that `Corpus.crop` makes of each row's own."""
+    """Return the two keys into which `Corpus.crop` splits the key of each row."""
 
     def of_row(key: PRNGKeyArray) -> Key[Array, "2"]:
         key_crop, *_ = jax.random.split(key, 3)

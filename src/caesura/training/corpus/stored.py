@@ -1,4 +1,4 @@
-"""Sequences end to end in one array on disk: what nobody asks for is never read."""
+"""Sequences in one array on disk, of which only the parts in use are read."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int, Int64, Shaped
 
-BLOCK = 1 << 20  # steps that are in memory at a time, where all of them are looked at
+BLOCK = 1 << 20  # steps in memory at a time, if all of them are read
 
 
 class Stored(Sequence[Any]):
     """Pieces [T, D], each a view into the file that `values` maps.
 
-    The fingerprint is that of the whole file; parts of it are told apart by where they lie. What
-    was looked at stays in memory until `let_go` is called: the system would take it back only when
-    it runs out, and until then it counts as ours.
+    `fingerprint` is that of the whole file. Pages that were read count as memory of this process
+    until `let_go` is called, since the system only takes them back when it runs out.
     """
 
     def __init__(
@@ -44,12 +43,12 @@ class Stored(Sequence[Any]):
         begins: Int64[np.ndarray, " some"],
         ends: Int64[np.ndarray, " some"],
     ) -> "Stored":
-        """A stretch of each of some pieces."""
+        """Return a stretch of each of some pieces."""
         starts = self.starts[numbers] + begins
         return Stored(self.values, starts, ends - begins, self.fingerprint, self.let_go)
 
     def blocks(self) -> Iterator[Shaped[np.ndarray, "_ D"]]:
-        """All steps in their order, few at a time, since one piece may be as long as the file."""
+        """Yield all steps in order, in blocks, since one piece may be as long as the file."""
         for piece in self:
             for step in range(0, len(piece), BLOCK):
                 yield piece[step : step + BLOCK]
@@ -57,12 +56,12 @@ class Stored(Sequence[Any]):
 
 
 def lengths_of(pieces: Sequence[Shaped[np.ndarray, "_ D"]]) -> Int64[np.ndarray, " pieces"]:
-    """How many steps each piece has."""
+    """Return the number of steps of each piece."""
     if isinstance(pieces, Stored):
         return pieces.lengths
     return np.array([len(piece) for piece in pieces], np.int64)
 
 
 def smallest_type(cardinality: int) -> type[np.signedinteger[Any]]:
-    """The smallest integers that hold 0 to K − 1 and `UNKNOWN`."""
+    """Return the smallest integer type that holds 0 to K − 1 and `UNKNOWN`."""
     return np.int8 if cardinality <= 128 else np.int16 if cardinality <= 2**15 else np.int32

@@ -1,0 +1,164 @@
+"""Data for a training: its items as numbers, split into what is learnt from and what validates."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int64, Shaped
+
+from caesura.errors import CaesuraError
+from caesura.kinds import Kind, Text
+from caesura.nets.frames import Continuous, Frame, make_frame
+from caesura.nets.rnn import Net, count, onegram, onegram_of
+from caesura.training.corpus.packed import Packed, check_fields, is_packed, open_packed
+from caesura.training.corpus.stored import Stored, lengths_of, smallest_type
+from caesura.training.loop import Data
+from caesura.training.recipe import Chosen
+
+Pieces = Sequence[Shaped[np.ndarray, "_ D"]]
+FEW = 5  # with fewer pieces than this, no whole piece is held out for validation
+
+
+class Prepared(NamedTuple):
+    """Everything that trainings on the same data share."""
+
+    kind: Kind
+    data: Data
+    onegram: Net
+    record: dict[str, Any]  # the sizes of the data and its fingerprint, for the model file
+
+
+def prepare(data: object, valid: object, kind: type[Kind], chosen: Chosen, seed: int) -> Prepared:
+    """Return the data as numbers, with a kind that was learnt from it and its one-gram."""
+    items = as_list(data)
+    packed = _find_packed(kind, items)
+    if packed:
+        check_fields(packed, chosen.kind_fields)
+        learnt: Kind = packed.kind
+        pieces: Pieces = packed.pieces
+    else:
+        raw = _raw_items(kind, items)
+        learnt = kind.learn(raw, **chosen.kind_fields)
+        pieces = _read(learnt, raw, "training data")
+    if valid is None:
+        split = hold_out(pieces, chosen.recipe.held_out, seed)
+    else:
+        raw = _raw_items(kind, as_list(valid))
+        split = Data(pieces, _read(learnt, raw, "validation data"))
+    frame = _frame(learnt)
+    known = (
+        _onegram_of_packed(packed, frame, split.valid)
+        if packed
+        else onegram(frame, np.concatenate(split.train))
+    )
+    return Prepared(learnt, split, known, _record(split))
+
+
+def as_list(data: object) -> list[Any]:
+    """Return the data as a list of items and paths."""
+    if isinstance(data, str):
+        raise CaesuraError("Data to learn from is a list, not one string.")
+    if isinstance(data, Path) or getattr(data, "ndim", 0) == 2:  # one path, array or table
+        return [data]
+    if not isinstance(data, Iterable):
+        raise CaesuraError(f"Data to learn from is a list, not {type(data).__name__}.")
+    return list(data)
+
+
+def hold_out(pieces: Pieces, share: float, seed: int) -> Data:
+    """Hold out a share for validation: whole pieces if there are enough, else the end of each."""
+    lengths = lengths_of(pieces)
+    if len(pieces) < FEW:
+        cuts = (lengths * (1 - share)).astype(np.int64)
+        if not cuts.any():
+            raise CaesuraError("There is too little data to hold any of it out for validation.")
+        return Data(_parts(pieces, np.zeros_like(cuts), cuts), _parts(pieces, cuts, lengths))
+    order = np.random.default_rng(seed).permutation(len(pieces))
+    sums = np.cumsum(lengths[order])
+    few = int(np.clip(np.searchsorted(sums, share * sums[-1]) + 1, 1, len(pieces) - 1))
+    chosen = np.zeros(len(pieces), bool)
+    chosen[order[:few]] = True
+    nothing = np.zeros_like(lengths)
+    return Data(
+        _parts(pieces, nothing, np.where(chosen, 0, lengths)),
+        _parts(pieces, nothing, np.where(chosen, lengths, 0)),
+    )
+
+
+def _find_packed(kind: type[Kind], data: list[Any]) -> Packed | None:
+    """Return the packed texts, if that is what the data is."""
+    directories = [d for d in data if isinstance(d, Path) and is_packed(d)]
+    if not directories:
+        return None
+    if kind is not Text:
+        raise CaesuraError(f"'{directories[0]}' holds packed texts: use them with kind 'text'.")
+    if len(data) > 1:
+        raise CaesuraError(
+            f"The packed texts in '{directories[0]}' cannot be combined with other data."
+        )
+    return open_packed(directories[0])
+
+
+def _raw_items(kind: type[Kind], data: list[Any]) -> list[Any]:
+    items = kind.items(data)
+    if not items:
+        raise CaesuraError("There is nothing to learn from.")
+    return items
+
+
+def _read(kind: Kind, items: list[Any], what: str) -> list[Shaped[np.ndarray, "_ D"]]:
+    """Return the items as arrays of a small type, since all of them are put on the device."""
+    frame = _frame(kind)
+    dtype = np.float32 if isinstance(frame, Continuous) else smallest_type(frame.cardinality)
+    pieces = []
+    for number, item in enumerate(items):
+        sequence = kind.read_complete(item)  # will be kind.open(item).complete
+        if sequence.missing.any():
+            raise CaesuraError(f"Item {number} of the {what} has missing values.")
+        pieces.append(frame.check(sequence.values, sequence.missing).astype(dtype))
+    return pieces
+
+
+def _frame(kind: Kind) -> Frame:
+    return make_frame(kind.frame, kind.size, kind.informing, kind.categories)
+
+
+def _parts(
+    pieces: Pieces, begins: Int64[np.ndarray, " pieces"], ends: Int64[np.ndarray, " pieces"]
+) -> Pieces:
+    """Return a stretch of each piece, without those that are empty."""
+    numbers = np.flatnonzero(ends > begins)
+    if isinstance(pieces, Stored):
+        return pieces.part(numbers, begins[numbers], ends[numbers])
+    return [pieces[n][begins[n] : ends[n]] for n in numbers.tolist()]
+
+
+def _onegram_of_packed(packed: Packed, frame: Frame, valid: Pieces) -> Net:
+    """Subtract what is held out from the counts of the packed texts, so that little is read."""
+    counts = packed.counts[None]
+    if isinstance(valid, Stored):
+        for block in valid.blocks():
+            counts = counts - count(frame, block)
+    return onegram_of(frame, counts)
+
+
+def _record(data: Data) -> dict[str, Any]:
+    content = hashlib.sha256()
+    for part in data:
+        if isinstance(part, Stored):
+            content.update(part.fingerprint.encode())
+            content.update(part.starts.tobytes() + part.lengths.tobytes())
+        else:
+            for piece in part:
+                content.update(str(piece.shape).encode())
+                content.update(piece.tobytes())
+        content.update(b"|")
+    return {
+        "fingerprint": content.hexdigest(),
+        "pieces": len(data.train),
+        "steps": int(lengths_of(data.train).sum()),
+        "valid_pieces": len(data.valid),
+        "valid_steps": int(lengths_of(data.valid).sum()),
+    }
