@@ -1,4 +1,4 @@
-"""Commands run in this process, and a folder with data and models to run them on."""
+"""Commands run in this process, and a directory with data and models to run them on."""
 
 import functools
 import os
@@ -21,14 +21,14 @@ def run(*words, stdin=None):
 
 
 def ask(*words, stdin=None):
-    """The answer of a command that goes well."""
+    """Return the answer of a command that succeeds."""
     result = run(*words, stdin=stdin)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def mistake(*words):
-    """The one sentence that a command complains with."""
+    """Return the one sentence of a command that fails."""
     result = run(*words)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
@@ -45,7 +45,7 @@ def settings(*more):
 
 @functools.cache
 def trained(folder):
-    """The folder, now with data and models, and what the two trainings answered."""
+    """Return the directory, now with data and models, and the answers of the two trainings."""
     jax.devices()  # from now on there is one device, as in the other tests, whatever `train` asks
     folder.mkdir()
     (folder / "text.txt").write_text(TEXT)
@@ -57,7 +57,7 @@ def trained(folder):
         ),
         "music": run(
             *("train", "music", folder / "song.mid", "-o", folder / "music.model"),
-            *("--resume", *settings("steps=2", "transpose=0", "strategy=onegram")),
+            *("--resume", *settings("steps=2", "shift=0", "strategy=onegram")),
         ),
     }
     for result in told.values():
@@ -66,12 +66,12 @@ def trained(folder):
 
 
 def trained_once(tmp_path_factory):
-    """What was trained, for all files of tests together: it takes a while."""
+    """Return what was trained, once for all test files: it takes a while."""
     return trained(tmp_path_factory.getbasetemp() / "trained")
 
 
 def copies(made, tmp_path):
-    """Copies that a test may do with as it likes."""
+    """Return a directory of copies that a test may change."""
     for name in ("text.txt", "song.mid", "text.model", "music.model"):
         shutil.copy(made[0] / name, tmp_path / name)
     return tmp_path

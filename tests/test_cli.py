@@ -3,9 +3,12 @@
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,9 +16,11 @@ import pytest
 import caesura
 from caesura.cli.docs import commands, render
 from caesura.cli.info import sparkline
+from caesura.cli.options import STRATEGY_NAMES
 from caesura.cli.spans import parse_span
 from caesura.errors import CaesuraError
-from caesura.kinds import Song
+from caesura.kinds import KINDS, Song, Text
+from caesura.strategies import STRATEGIES
 from command_line import PATH, TEXT, ask, copies, empty_data_folder, mistake, run, trained_once
 
 ROOT = Path(__file__).parent.parent
@@ -52,19 +57,36 @@ def test_text_comes_from_stdin_or_a_file_as_well(folder):
 def test_all_fills_are_shown_when_asked_for(folder):
     words = ("fill", "text", "the qu___ br_wn", "--model", folder / "text.model", "--samples", 4)
     lines = ask(*words, "--all").splitlines()
-    assert lines[1].split() == ["fill", "probability", "nats", "±", "nats"]
-    nats = [float(line.split()[-2]) for line in lines[2:]]
+    assert lines[1].split() == ["fill", "probability", "nats"]
+    nats = [float(line.split()[-1]) for line in lines[2:-1]]
     assert nats == sorted(nats, reverse=True)
     told = json.loads(ask(*words, "--json"))
     assert told["best"] == lines[0]
     assert len(told["samples"]) == len(told["log_probs"]) == 4
-    assert max(told["log_probs"]) == pytest.approx(nats[0], abs=1e-3)
+    assert [one["log_prob"] for one in told["candidates"]] == pytest.approx(nats, abs=1e-3)
+    assert lines[-1].startswith(f"{len(nats)} distinct fills were drawn, with ")
+    assert f" {told['covered']:.1%} of the probability" in lines[-1]
 
 
 def test_a_text_without_gaps_comes_back_with_a_note(folder):
     result = run("fill", "text", "the fox", "--model", folder / "text.model")
     assert (result.exit_code, result.stdout) == (0, "the fox\n")
     assert "Nothing is missing" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "more"),
+    [("letter.txt", ()), ("my_letter.txt", ()), ("no/letter", ()), ("letter.txt", ("--gap", "1"))],
+)
+def test_a_path_without_a_file_is_not_taken_for_a_text(folder, typed, more):
+    words = ("fill", "text", typed, "--model", folder / "text.model", *more)
+    assert f"There is no file '{typed}'; a text to fill has '_'" in mistake(*words)
+
+
+def test_a_text_may_look_a_little_like_a_path(folder):
+    for text in ("and/or th_s", "a note in my_note.txt"):
+        filled = ask("fill", "text", text, "--model", folder / "text.model", "--samples", 1)
+        assert len(filled) == len(text) + 1
 
 
 def test_a_filled_text_goes_to_a_file_but_never_to_what_was_read(folder):
@@ -91,7 +113,7 @@ def test_bars_of_a_song_are_filled_and_the_rest_stays(folder):
     steps = {step for step, _ in told["places"]}
     assert steps == {*range(16, 32), *range(48, 56)}  # four beats a bar, two steps a beat
     kind = caesura.load(folder / "music.model").kind
-    old, new = (kind.read(folder / name).values for name in ("song.mid", "out.mid"))
+    old, new = (kind.open(folder / name).sequence.values for name in ("song.mid", "out.mid"))
     kept = [step for step in range(len(old)) if step not in steps]
     assert np.array_equal(old[kept], new[kept])
     assert Song.load(folder / "out.mid").end == Song.load(folder / "song.mid").end
@@ -118,25 +140,38 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
         (["text", "a_", "--model", "text.txt"], "not in the safetensors format"),
         (["text", "a_", "--model", "music.model"], "is for music, not for text"),
         (["text", "a_", "--model", "text.model", "--strategy", "nad"], "did you mean 'nade'?"),
-        (["text", "a_", "--model", "text.model", "--samples", "0"], "at least 1"),
-        (["text", "a_", "--model", "text.model", "--gap", "2:3"], "2 characters"),
-        (["text", "a_", "--model", "text.model", "--gap", "3:2"], "holds nothing"),
+        (["text", "a_", "--model", "text.model", "--strategy", "beam"], "known are bayes, both"),
+        (["text", "a_", "--model", "text.model", "--samples", "0"], "x>=1"),
+        (["text", "a_", "--model", "text.model", "--gap", "2:3"], "after the last of 2 characters"),
+        (["text", "a_", "--model", "text.model", "--gap", "3:2"], "is empty"),
         (["text", "a_", "--model", "text.model", "--gap", "one"], "written as 8 or as 8:12"),
         (["text", "a_", "--model", "text.model", "--gap-char", "ab"], "one character"),
-        (["text", "a_", "--model", "text.model", "-o", "no/where"], "There is no folder 'no'"),
+        (["text", "a_", "--model", "text.model", "-o", "no/where"], "There is no directory 'no'"),
         (["text", "a_", "--modle", "text.model"], "No such option: --modle"),
         (["txt", "a_"], "did you mean 'text'?"),
-        (["music", "song.mid", "--model", "music.model", "--gap", "1"], "give it with -o"),
-        (["music", "song.mid", "--model", "music.model", "-o", "x"], "as in --gap 8:12"),
-        (["music", "song.mid", "--model", "text.model", "-o", "x"], "is for text"),
-        (["music", "song.mid", "--model", "music.model", "-o", "x", "--gap", "8:10"], "1 to 8"),
-        (["music", "song.mid", "--model", "music.model", "-o", "x", "--gap", "0"], "1 to 8"),
+        (["music", "song.mid", "--model", "music.model", "--gap", "1"], "with -o"),
+        (["music", "song.mid", "--model", "music.model", "-o", "x.mid"], "with --gap 8:12"),
+        (["music", "song.mid", "--model", "text.model", "-o", "x.mid"], "is for text"),
+        (["music", "song.mid", "--model", "music.model", "-o", "x.mid", "--gap", "8:10"], "8 bars"),
+        (["music", "song.mid", "--model", "music.model", "-o", "x.midi", "--gap", "0"], "8 bars"),
+        (
+            ["music", "song.mid", "--model", "music.model", "-o", "x.wav", "--gap", "1"],
+            "'x.wav' must end in .mid or .midi",
+        ),
+        (
+            ["music", "s.npy", "--model", "music.model", "-o", "x.mid", "--gap", "1"],
+            "'x.mid' must end in .npy",
+        ),
+        (
+            ["music", "song.mid", "--model", "music.model", "-o", "x.mid", "--id-column", "a"],
+            "--id-column needs --engine",
+        ),
         (["music", "text.txt", "--model", "music.model", "-o", "x", "--gap", "1"], "not a MIDI"),
         (["music", "none.mid", "--model", "music.model", "-o", "x", "--gap", "1"], "none.mid"),
         (["music", "song.mid", "--model", "music.model", "-o", "song.mid", "--gap", "1"], "choose"),
         (
-            ["music", "s.npy", "--model", "music.model", "-o", "x", "--gap", "1:3"],
-            "give its steps with --unit steps",
+            ["music", "s.npy", "--model", "music.model", "-o", "x.npy", "--gap", "1:3"],
+            "count its steps with --unit steps",
         ),
         (
             [
@@ -145,13 +180,13 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
                 "--model",
                 "music.model",
                 "-o",
-                "x",
+                "x.npy",
                 "--gap",
                 "9",
                 "--unit",
                 "steps",
             ],
-            "4 steps",
+            "its steps are 0 to 3",
         ),
         (["music", "s.npy", "--model", "music.model", "--unit", "beats"], "'beats'"),
     ],
@@ -162,6 +197,40 @@ def test_mistakes_in_filling(folder, monkeypatch, words, sentence):
     song = Path("song.mid").read_bytes()
     assert sentence in mistake("fill", *words)
     assert Path("song.mid").read_bytes() == song
+
+
+@dataclass(frozen=True)
+class Words(Text):
+    """Text under another name."""
+
+    name: ClassVar[str] = "words"
+
+
+def test_a_kind_that_is_registered_has_a_command(folder, monkeypatch):
+    monkeypatch.setitem(KINDS, "words", Words)
+    assert "words" in ask("fill", "--help")
+    assert "--engine" in ask("fill", "words", "--help")
+    text = caesura.load(folder / "text.model")
+    replace(text, kind=Words(text.kind.alphabet)).save(folder / "words.model")
+    (folder / "a.txt").write_text("the qu___ brown\n")
+    words = ("fill", "words", folder / "a.txt", "--model", folder / "words.model", "--seed", 2)
+    best = text.fill("the qu___ brown\n", seed=2).best
+    assert ask(*words) == best
+    assert ask(*words, "-o", folder / "out.txt") == f"{folder / 'out.txt'}\n"
+    assert (folder / "out.txt").read_text() == best
+    told = json.loads(ask(*words, "--gap", "0:2", "--samples", 3, "--json"))
+    assert [step for step, _ in told["places"]] == [0, 1, 6, 7, 8]
+    assert len(told["samples"]) == 3
+    assert "is also an input" in mistake(*words, "-o", folder / "a.txt")
+    assert "must end in .txt" in mistake(*words, "-o", folder / "out.csv")
+    assert "after the last of 16 steps" in mistake(*words, "--gap", "99")
+    model = ("--model", folder / "text.model")
+    assert "is for text, not for words" in mistake("fill", "words", folder / "a.txt", *model)
+    (folder / "in").mkdir()
+    (folder / "in" / "a.txt").write_text("the qu___ brown\n")
+    words = ("fill", "words", folder / "in", "--model", folder / "words.model", "-o", folder / "o")
+    assert ask(*words, "--engine", "local") == f"{folder / 'o' / 'fills'}\n"
+    assert "--gap cannot be used with --engine" in mistake(*words, "--engine", "local", "--gap", 1)
 
 
 @pytest.mark.parametrize(("text", "span"), [("8", (8, 9)), ("8:12", (8, 12)), (" 0 : 2 ", (0, 2))])
@@ -199,7 +268,7 @@ def test_evaluate_compares_strategies(folder):
         strict=True,
     ):
         assert stated == [f"{rate:.3f}" for rate in wanted]
-    assert result.stderr.splitlines()[-1] == "onegram: 8/8 gaps"
+    assert result.stderr.splitlines()[-1] == "onegram: gaps 8/8"
 
 
 @pytest.mark.parametrize(
@@ -212,9 +281,9 @@ def test_evaluate_compares_strategies(folder):
         (["text.model", "text.txt", "--gap", "9999"], "No sequence is long enough"),
         (["text.model", "text.txt", "--limit", "0"], "'limit' must be at least 1"),
         (["text.model", "text.txt", "--strategy", "nade,nade"], "twice"),
-        (["music.model", "song.mid", "--strategy", "bayes"], "the recipe 'rnn' trains one"),
+        (["music.model", "song.mid", "--strategy", "bayes"], "with the recipe 'rnn'"),
         (["text.model", "text.txt", "--picture", "p.bmp"], "format for pictures"),
-        (["text.model", "text.txt", "--picture", "no/p.png"], "There is no folder 'no'"),
+        (["text.model", "text.txt", "--picture", "no/p.png"], "There is no directory 'no'"),
         (["text.model", "jsb_chorales"], "is music, not text"),
     ],
 )
@@ -274,7 +343,7 @@ def test_sets_are_fetched(tmp_path, monkeypatch):
     words = ("data", "fetch", "sotu", "wiki96", "--data", tmp_path)
     result = run(*words, "--json")
     assert json.loads(result.stdout)["fetched"] == {"sotu": True, "wiki96": False}
-    assert result.stderr.splitlines() == ["sotu: fetched", "wiki96: here already"]
+    assert result.stderr.splitlines() == ["sotu: fetched", "wiki96: already here"]
     assert "did you mean 'sotu'?" in mistake("data", "fetch", "wiki96", "sotuu")
 
 
@@ -292,6 +361,10 @@ def test_help_does_not_wait_for_jax():
         subprocess.run(words, env=os.environ | PATH, capture_output=True, text=True).stdout
         == "set()\n"
     )
+
+
+def test_help_lists_all_strategies():
+    assert set(re.findall(r"\w+", STRATEGY_NAMES)) - {"or"} == set(STRATEGIES)
 
 
 def test_every_command_and_option_says_what_it_is_for():

@@ -71,7 +71,7 @@ def check_stopped(folder, stderr):
     checkpoints = folder.glob("new.model.checkpoints/bidirectional/*.checkpoint")
     assert max(int(path.stem) for path in checkpoints) in range(1, 6)
     typed = shlex.join(training(folder)[1:])
-    assert stderr.splitlines()[-1] == f"Stopped; to go on: caesura train --resume {typed}"
+    assert stderr.splitlines()[-1] == f"Stopped; to continue: caesura train --resume {typed}"
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_the_second_signal_is_left_to_the_system(capsys):
         assert interruption.signal == signal.SIGINT
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) == before
-    assert "once more, and it ends at once" in capsys.readouterr().err
+    assert "a second signal ends it at once" in capsys.readouterr().err
 
 
 def test_resuming_nothing_starts_from_the_beginning_and_says_so(made):
@@ -134,18 +134,18 @@ def test_resuming_nothing_starts_from_the_beginning_and_says_so(made):
     [
         (["text", "text.txt"], "Missing option '--output' / '-o'"),
         (["words", "text.txt", "-o", "m"], "There is no kind called 'words'"),
-        (["text", "nowhere.txt", "-o", "m"], "There is no file or folder 'nowhere.txt'"),
+        (["text", "nowhere.txt", "-o", "m"], "There is no file or directory 'nowhere.txt'"),
         (["text", "wiki69", "-o", "m"], "did you mean 'wiki96'?"),
         (["text", "wiki96:tset", "-o", "m"], "There is no split called 'tset'"),
         (["text", "jsb_chorales", "-o", "m"], "The set 'jsb_chorales' is music, not text"),
         (["text", "sotu", "-o", "m"], "get it with `caesura data fetch sotu`"),
-        (["text", "text.txt", "-o", "."], "is a folder"),
-        (["text", "text.txt", "-o", "no/where"], "There is no folder 'no'"),
+        (["text", "text.txt", "-o", "."], "is a directory"),
+        (["text", "text.txt", "-o", "no/where"], "There is no directory 'no'"),
         (["text", "text.txt", "-o", "text.txt"], "choose another file"),
         (["text", "text.txt", "-o", "m", "--recipe", "naed"], "did you mean 'nade'?"),
         (["text", "text.txt", "-o", "m", "--set", "hiden=3"], "did you mean 'hidden'?"),
         (["text", "text.txt", "-o", "m", "--set", "hidden"], "name=value"),
-        (["text", "text.txt", "-o", "m", "--set", "seed=3"], "its own option"),
+        (["text", "text.txt", "-o", "m", "--set", "seed=3"], "cannot be given with --set"),
         (["text", "text.txt", "-o", "m", "--seed", "-1"], "'seed' must be at least 0"),
         (["text", "text.txt", "-o", "m", "--seed", "one"], "Invalid value for '--seed'"),
         (["text", "text.txt", "-o", "m", "--valid", "none"], "public set called 'none'"),
@@ -159,7 +159,7 @@ def test_mistakes_in_training(folder, no_sets, monkeypatch, words, sentence):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_into_is_known_at_once(folder):
+def test_a_directory_that_cannot_be_written_into_is_known_at_once(folder):
     (folder / "closed").mkdir(mode=0o500)
     words = ("train", "text", folder / "text.txt", "-o", folder / "closed" / "m")
-    assert "cannot be written into" in mistake(*words)
+    assert "is not writable" in mistake(*words)

@@ -169,7 +169,7 @@ def test_a_signal_to_one_of_two_commands_stops_both(data, tmp_path):
     told = [process.communicate(timeout=200) for process in both]
     assert [process.returncode for process in both] == [143, 143], told
     assert [stdout for stdout, _ in told] == ["", ""]
-    assert "Stopped; to go on: " in told[0][1]
+    assert "Stopped; to continue: " in told[0][1]
     assert "validation" in told[0][1]
     assert "validation" not in told[1][1]  # one speaks for all
     assert not model.exists()

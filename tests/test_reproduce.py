@@ -184,7 +184,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(made, copy, monkeypatch)
     def stopped(*words):
         result = run(*words, *at(copy))
         assert result.exit_code == 128 + signal.SIGTERM
-        assert "Stopped; to go on: caesura" in result.stderr
+        assert "Stopped; to continue: caesura" in result.stderr
         sent.clear()
 
     monkeypatch.setattr(command, "showing", lambda: nullcontext(interrupt))

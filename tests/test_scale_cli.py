@@ -1,4 +1,4 @@
-"""`caesura fill … --engine`: folders and Parquet files in, a folder of answers out."""
+"""`caesura fill … --engine`: directories and Parquet files in, a directory of answers out."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from caesura.kinds import Song
-from caesura.scale import Filling
+from caesura.scale import Run
 from command_line import ask, mistake, run
 from small_fillers import music_filler, text_filler
 from songs import ode_to_joy
@@ -41,12 +41,13 @@ def test_a_folder_of_texts_is_filled_and_then_skipped(folder):
     assert "1 could not be filled" in result.stderr
     told = answers(folder / "out")
     assert "is empty" in told.loc["empty.txt"].reason
-    filling = Filling(folder / "text.model", samples=2)
+    run_of_all = Run(folder / "text.model", draws=2)
     for name, text in TEXTS.items():
         # The command for one text, with the seed that the answer names, says the same.
         single = ("fill", "text", text, "--model", folder / "text.model", "--samples", 2)
         assert ask(*single, "--seed", told.loc[name].seed) == told.loc[name].fill + "\n"
-        assert told.loc[name].seed == filling.seed_of(name)
+        assert told.loc[name].seed == run_of_all.seed_of(name)
+        assert (folder / "out" / "files" / name).read_text() == told.loc[name].fill
     again = json.loads(ask(*words(folder, "texts", "--json")))
     assert again == {"folder": str(folder / "out"), "filled": 0, "failed": 1, "skipped": 3}
 
@@ -84,15 +85,21 @@ def test_songs_get_new_notes(folder):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["text", "texts", "--engine", "local"], "give it with -o"),
-        (["text", "none", "--engine", "local", "-o", "out"], "no file or folder 'none'"),
+        (["text", "texts", "--engine", "local"], "specify it with -o"),
+        (["text", "none", "--engine", "local", "-o", "out"], "no file or directory 'none'"),
         (["text", "texts", "--engine", "local", "-o", "texts/out"], "choose another"),
-        (["text", "texts", "--engine", "local", "-o", "out", "--gap", "1"], "there is no --gap"),
+        (["text", "texts", "--engine", "local", "-o", "out", "--gap", "1"], "--gap cannot be used"),
+        (["text", "texts", "--engine", "local", "-o", "out", "--all"], "--all cannot be used"),
+        (["text", "texts", "--id-column", "a"], "--id-column needs --engine"),
         (["text", "a.model", "--engine", "local", "-o", "out"], "cannot be read"),
         (["text", "rows.parquet", "--engine", "local", "-o", "out"], "no column called 'data'"),
         (["text", "texts", "--engine", "spark", "-o", "out"], "'spark'"),
-        (["music", "texts", "--engine", "local", "-o", "out", "--gap", "1"], "holds no *.mid"),
-        (["series", "texts", "--engine", "local", "-o", "out"], "train it with"),
+        (["music", "texts", "--engine", "local", "-o", "out", "--gap", "1"], "*.mid"),
+        (["series", "texts", "--engine", "local", "-o", "out"], "train one with"),
+        (
+            ["series", "texts", "--engine", "local", "-o", "out", "--model", "a.model"],
+            "is for text",
+        ),
     ],
 )
 def test_mistakes(folder, monkeypatch, given, sentence):
@@ -100,6 +107,19 @@ def test_mistakes(folder, monkeypatch, given, sentence):
     text_filler().save("a.model")
     pd.DataFrame({"id": ["a"], "date": ["b"]}).to_parquet("rows.parquet")
     assert sentence in mistake("fill", *given)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--columns", "--categorical", "--covariates", "--bounds", "--freq", "--recipe", "--set"),
+        *("--quantiles", "--samples-to", "--pictures"),
+    ],
+)
+def test_options_of_one_table_are_refused_for_many(folder, option):
+    given = ("fill", "series", folder / "texts", "-o", folder / "out", "--engine", "local")
+    sentence = mistake(*given, "--model", folder / "a.model", option, "0:")
+    assert sentence.startswith(f"{option} cannot be used with --engine")
 
 
 def test_without_ray_one_sentence_says_so(folder, monkeypatch):

@@ -6,10 +6,9 @@ import signal
 import pandas as pd
 import pyarrow as pa
 import pytest
-from caesura.scale.answers import answer_rows
 
 from caesura.errors import CaesuraError
-from caesura.scale import Filling, Summary, fill_dataset, fill_locally, on_ray
+from caesura.scale import Run, Summary, fill_dataset, fill_locally, on_ray
 from caesura.scale.worker import Worker
 from command_line import PATH
 from small_fillers import text_filler
@@ -18,7 +17,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'caes
 pytestmark = pytest.mark.slow  # processes are started, each of which compiles
 
 TEXTS = {f"row {n}": f"{'the ' * (n % 3)}qu__k fox {n}" for n in range(12)} | {"bad": ""}
-HOW = {"samples": 3, "seed": 5, "together": 4, "batch": 3}
+HOW = {"draws": 3, "seed": 5, "batch": 3}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,8 +49,7 @@ def model(tmp_path_factory):
 def wanted(model, tmp_path_factory):
     """What one process answers."""
     out = tmp_path_factory.mktemp("local")
-    filling = Filling(model, samples=3, seed=5, together=4)
-    fill_locally([table()], filling, out, batch=3)
+    fill_locally([table()], Run(model, draws=3, seed=5), out, batch=3)
     return answers(out)
 
 
@@ -99,7 +97,7 @@ def test_a_worker_that_is_killed_costs_its_own_batch_alone(model, wanted, tmp_pa
             with begun.open("a") as file:
                 file.write(f"{','.join(names)}\n")
             if first:
-                answer_rows(self.filler, self.filling, batch.to_pylist()[:2])
+                self._answers(batch.to_pylist()[:2])
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().__call__(batch)
 
@@ -129,6 +127,6 @@ def test_a_row_that_kills_every_worker_ends_the_run_in_one_sentence(model, tmp_p
 
 def test_mistakes_are_known_before_a_worker_starts(model, tmp_path):
     with pytest.raises(CaesuraError, match="at least 1"):
-        fill_dataset(dataset(), model, output=tmp_path, samples=0)
+        fill_dataset(dataset(), model, output=tmp_path, draws=0)
     with pytest.raises(CaesuraError, match="rename them"):
         fill_dataset(ray.data.from_items([{"text": "a_"}]), model, output=tmp_path)

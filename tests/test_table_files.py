@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from caesura.cli.table_files import write_samples, write_table
+from caesura.cli.table_files import stack, write_table
 from caesura.errors import CaesuraError
 from caesura.kinds import Series
 from caesura.kinds.series import parse_csv, read_table
@@ -140,18 +140,20 @@ def test_a_wrong_csv_file_gets_one_sentence(tmp_path):
 
 
 def test_tables_go_from_each_format_to_each(source, tmp_path):
-    given = read_table(source).table
-    filled = given.fillna({"a, b": 2.5})
-    write_table(tmp_path / "out.parquet", source, given, filled)
+    item = learn([read_table(source)], columns=["a, b"]).open(source)
+    filled = item.original.fillna({"a, b": 2.5})
+    write_table(tmp_path / "out.parquet", item, filled)
     pd.testing.assert_frame_equal(read_table(tmp_path / "out.parquet").table, filled)
     timed = filled.set_index(pd.DatetimeIndex(filled["day"], name="t")).drop(columns="day")
-    write_table(tmp_path / "timed.parquet", tmp_path / "out.parquet", timed, timed)
+    write_table(tmp_path / "timed.parquet", item, timed)
     pd.testing.assert_index_equal(read_table(tmp_path / "timed.parquet").table.index, timed.index)
-    write_table(tmp_path / "back.csv", tmp_path / "timed.parquet", timed, timed)
+    back = learn([timed], columns=["a, b"]).open(tmp_path / "timed.parquet")
+    write_table(tmp_path / "back.csv", back, timed)
     assert (tmp_path / "back.csv").read_text().startswith('t,"a, b",word\n2024-01-01,1.5,x\n')
 
 
 def test_samples_stand_one_below_the_other(tmp_path):
     tables = [pd.DataFrame({"a": [1.0, n]}) for n in (5.0, 6.0)]
-    write_samples(tmp_path / "s.csv", tables)
-    assert (tmp_path / "s.csv").read_text() == "a,sample\n1.0,1\n5.0,1\n1.0,2\n6.0,2\n"
+    item = learn(tables).open(tables[0])
+    write_table(tmp_path / "s.csv", item, stack(tables))
+    assert pd.read_csv(tmp_path / "s.csv").to_numpy().tolist() == [[1, 1], [5, 1], [1, 2], [6, 2]]

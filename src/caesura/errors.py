@@ -39,10 +39,13 @@ def _shortened(text: str) -> str:
 
 
 def lookup(registry: Mapping[str, T], name: Any, what: str) -> T:
-    """The entry called `name`, or one sentence that suggests the nearest known name."""
+    """Return the entry called `name`, or raise an error with a near name or all known names."""
     if isinstance(name, str) and name in registry:
         return registry[name]
-    near = difflib.get_close_matches(str(name).lower(), registry, n=1, cutoff=0.4)
+    typed = str(name).lower()
+    near = difflib.get_close_matches(typed, registry, n=1, cutoff=0.6)
+    if len(typed) > 2:  # the beginning of a long name
+        near += [known for known in registry if known.startswith(typed)]
     known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(sorted(registry))}."
     raise CaesuraError(f"There is no {what} called '{name}': {known}")
 

@@ -1,4 +1,4 @@
-"""The command line: one file for each command, which parses, asks the library and shows."""
+"""The command line: each command parses, calls the library and shows, in a file of its own."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from caesura.cli.reproduce import reproduce
 from caesura.cli.serve import serve
 from caesura.cli.train import train
 
-# Whatever takes time to import (JAX, NumPy, rich) is imported inside the commands.
+# What takes time to import (JAX, NumPy, rich) is imported inside the commands.
 app = typer.Typer(
     name="caesura",
     cls=OneSentence,
@@ -56,5 +56,5 @@ app.add_typer(data.app, name="data")
 
 
 def main() -> None:
-    """What the command `caesura` runs."""
+    """Run the command `caesura`."""
     app(prog_name="caesura")

@@ -1,20 +1,19 @@
-"""`caesura data`: the public sets that can be trained and measured on, and texts packed for it."""
+"""`caesura data`: public sets to train and measure on, and packed texts."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from caesura.cli.live_line import LiveLine
-from caesura.cli.options import DataFolder, Json
+from caesura.cli.options import DataDirectory, Json
 from caesura.cli.output import answer_json, answer_table, note
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch and verify public data sets; pack texts.")
 
 
 @app.command("list")
-def list_sets(folder: DataFolder = None, json: Json = False) -> None:
-    """List the public sets, and which of them are in the data folder."""
+def list_sets(folder: DataDirectory = None, json: Json = False) -> None:
+    """List the public sets, and which of them are in the data directory."""
     from rich.filesize import decimal
 
     from caesura.datasets import data_folder, listing
@@ -37,32 +36,27 @@ def list_sets(folder: DataFolder = None, json: Json = False) -> None:
         ],
         left=4,
     )
-    note(f"The data folder is '{data_folder(folder)}'.")
+    note(f"The data directory is '{data_folder(folder)}'.")
 
 
 @app.command()
 def fetch(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="The sets to download.")],
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
-    """Download sets into the data folder and check that they are what they should be."""
-    from rich.filesize import decimal
-
+    """Download sets into the data directory and check their hashes."""
     from caesura.datasets import DATASETS, data_folder, fetch
     from caesura.errors import lookup
+    from caesura.training.progress import counting
 
-    for name in names:  # a mistake in the last is not found out after the first's download
+    for name in names:  # a mistake in the last is found before the first is downloaded
         lookup(DATASETS, name, "data set")
     fetched = {}
     for name in names:
-        with LiveLine() as line:
-
-            def show(done: int, total: int | None, name: str = name, line: LiveLine = line) -> None:
-                line.show(f"{name}: {decimal(done)}" + (f" of {decimal(total)}" if total else ""))
-
-            fetched[name] = fetch(name, folder, progress=show)
-        note(f"{name}: {'fetched' if fetched[name] else 'here already'}")
+        with counting(f"{name}:", "bytes") as count:
+            fetched[name] = fetch(name, folder, progress=count)
+        note(f"{name}: {'fetched' if fetched[name] else 'already here'}")
     if json:
         answer_json({"folder": str(data_folder(folder)), "fetched": fetched})
 
@@ -73,11 +67,11 @@ def pack(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Files, folders of .txt, or public sets by name, as for `caesura train text`.",
+            help="Files, directories of .txt, or public sets by name, as for `caesura train text`.",
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PACKED", help="The folder to make.")
+        Path, typer.Option("--output", "-o", metavar="PACKED", help="The directory to make.")
     ],
     settings: Annotated[
         list[str] | None,
@@ -88,27 +82,28 @@ def pack(
             "times.",
         ),
     ] = None,
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
-    """Pack texts into a folder from which `caesura train text` reads only what it needs.
+    """Pack texts into a directory from which `caesura train text` reads only what it needs.
 
-    For texts that are larger than memory, or in very many files: they are read here, little by
-    little and twice, and never again. A model that is trained on PACKED is the one that would be
-    trained on DATA. A character takes a byte with an alphabet of up to 128, and two beyond.
+    This is for texts larger than memory, or in very many files: they are read twice, piece by
+    piece. A model trained on PACKED equals one trained on DATA. A character takes one byte if the
+    alphabet has up to 128 symbols, and two otherwise.
     """
     from caesura.cli.sources import load_sources, parse_sources
     from caesura.training.corpus.packed import pack
+    from caesura.training.progress import counting
     from caesura.training.recipe import parse_setting
 
     sources = parse_sources(data, "text", "train")
     fields = dict(parse_setting(setting) for setting in settings or [])
-    with LiveLine() as line:
+    with counting("characters read:") as count:
         packed = pack(
             list(load_sources(sources, folder)),
             output,
             fields,
-            progress=lambda work, characters: line.show(f"{work}: {characters:,} characters"),
+            progress=lambda work, characters: count(characters, None, work),
         )
     told = {"folder": str(output), "texts": len(packed.pieces)}
     told |= {"characters": len(packed.pieces.values), "symbols": packed.kind.size}
@@ -125,13 +120,13 @@ def verify(
         typer.Argument(
             metavar="NAME",
             help="The sets to verify.",
-            show_default="those in the data folder",
+            show_default="those in the data directory",
         ),
     ] = None,
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
-    """Verify that the files of sets hold what they should; exit code 1 if any does not."""
+    """Verify the hashes of the files of sets; exit code 1 if one does not match."""
     from caesura.datasets import data_folder, listing, verify
 
     chosen = names or [row.name for row in listing(folder) if row.size]

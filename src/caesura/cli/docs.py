@@ -1,4 +1,4 @@
-"""`python -m caesura.cli.docs` prints docs/cli.md, which is made of the commands' own help."""
+"""`python -m caesura.cli.docs` prints docs/cli.md, made from the help of the commands."""
 
 import inspect
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from caesura.cli import app
 
 
 def commands(command: Any = None, path: str = "caesura") -> Iterator[tuple[str, Any]]:
-    """Every command with what is typed for it, groups before their members."""
+    """Yield every command with what is typed for it, groups before their members."""
     command = command or get_command(app)
     yield path, command
     for name, member in getattr(command, "commands", {}).items():
@@ -18,7 +18,7 @@ def commands(command: Any = None, path: str = "caesura") -> Iterator[tuple[str, 
 
 
 def render() -> str:
-    """The page; it knows nothing of terminals, so that it is the same everywhere."""
+    """Return the page; it does not depend on the terminal, so it is the same everywhere."""
     parts = [
         "# The command line",
         "<!-- Made by `make docs` from the commands' own help: change that, not this. -->",
@@ -58,7 +58,7 @@ def _item(param: Any) -> str:
 
 
 def _names(param: Any) -> list[str]:
-    """The short name first, as in the usage of other programs."""
+    """Return the names, the short one first, as in the usage of other programs."""
     return sorted(param.opts, key=len)
 
 

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caesura.cli.gap_counter import GapCounter
-from caesura.cli.models import kind_of, load_model
-from caesura.cli.options import DataFolder, Json, ModelArgument, Seed
+from caesura.cli.options import STRATEGY_NAMES, DataDirectory, Json, ModelArgument, Seed
 from caesura.cli.output import answer_json, answer_table, note
 from caesura.cli.places import check_output
 from caesura.cli.sources import load_sources, parse_sources
@@ -26,16 +24,16 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Files, folders, or public sets by name (`caesura data list`), of which the split "
-            "'test' is meant unless it is given as name:split.",
+            help="Files, directories, or public sets by name (`caesura data list`): the "
+            "split 'test', or another as name:split.",
         ),
     ],
-    gap: Annotated[int, typer.Option(metavar="STEPS", help="How long the gaps are.")] = 5,
+    gap: Annotated[int, typer.Option(metavar="STEPS", help="The length of the gaps.")] = 5,
     strategy: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[,NAME...]",
-            help="One or more of nade, bothways, gsn, bayes, sir, oneway and onegram.",
+            help=f"How to fill and score: one or more of {STRATEGY_NAMES}.",
             show_default="the model's own",
         ),
     ] = None,
@@ -46,7 +44,7 @@ def evaluate(
         int | None,
         typer.Option(
             metavar="GAPS",
-            help="At most so many gaps, evenly spread over the data.",
+            help="The largest number of gaps, evenly spread over the data.",
             show_default="all",
         ),
     ] = None,
@@ -59,50 +57,35 @@ def evaluate(
             "intervals and the PIT, as a .png, .svg or .pdf file.",
         ),
     ] = None,
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
     """Measure the negative log-likelihood of gaps in data that the model has not seen.
 
-    NLLs are in nats: those of whole gaps, and by position those of each step by itself. For these,
-    a last table shows how often what is stated comes true: whether the model can be believed.
+    The first table has the NLL of whole gaps, in nats; the second that of each step of a gap by
+    itself. The last table shows how often stated probabilities come true: the calibration.
     """
-    from caesura.filler.filler import make_key
-    from caesura.scoring import gaps
-
-    make_key(seed)
-    weights = find_model(model)
     if picture is not None:
         from caesura.plots import check_picture, save_picture
 
         check_picture(picture)
-        check_output(picture, (weights, *data))
-    filler = load_model(weights)
-    methods = [filler.method(name.strip() or None) for name in (strategy or "").split(",")]
-    if len({method.name for method in methods}) < len(methods):
-        raise CaesuraError(f"The strategies '{strategy}' hold one of them twice.")
-    sources = parse_sources(data, kind_of(filler), "test")
-    sequences = []
-    for number, item in enumerate(filler.kind.items(load_sources(sources, folder))):
-        sequence = filler.kind.read_complete(item)
-        if sequence.missing.any():
-            raise CaesuraError(f"Item {number} of the data has missing values.")
-        sequences.append(sequence.values)
+        check_output(picture, (find_model(model), *data))
+    from caesura.filler import load
+    from caesura.training.progress import counting
+
+    filler = load(model)
+    names = [name.strip() for name in strategy.split(",")] if strategy else [filler.strategy]
+    if len({*names}) < len(names):
+        raise CaesuraError(f"The strategies '{strategy}' contain one of them twice.")
+    for name in names:
+        filler.method(name)  # mistakes are found before the work begins
+    sources = parse_sources(data, filler.kind.name, "test")
+    items = [filler.kind.open(item) for item in filler.kind.items(load_sources(sources, folder))]
+    choice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
     results = []
-    for method in methods:
-        with GapCounter(method.name) as counter:
-            results.append(
-                gaps.evaluate(
-                    method.net,
-                    method.strategy,
-                    sequences,
-                    gap=gap,
-                    margin=margin,
-                    limit=limit,
-                    seed=seed,
-                    report=counter.count,
-                )
-            )
+    for name in names:
+        with counting(f"{name}: gaps") as count:
+            results.append(filler.evaluate(items, strategy=name, report=count, **choice))
     if picture is not None:
         save_picture(_draw(results), picture)
         note(f"The picture is in '{picture}'.")
@@ -124,9 +107,9 @@ def _draw(results: "list[Evaluation]") -> "Figure":
         return plot_positions(nll)
     return plot_calibration(
         nll,
-        crps={name: tally.crps for name, tally in numbers.items()},
-        coverage={name: tally.coverage for name, tally in numbers.items()},
-        pit={name: tally.pit for name, tally in numbers.items()},
+        {name: tally.crps for name, tally in numbers.items()},
+        {name: tally.coverage for name, tally in numbers.items()},
+        {name: tally.pit for name, tally in numbers.items()},
     )
 
 
@@ -148,7 +131,7 @@ def _show(results: "list[Evaluation]") -> None:
         if (worth := result.effective_samples) is not None:
             print(
                 f"\nThe particles of a fill by '{result.strategy}' are worth {worth:.1f} "
-                "independent ones."
+                "independent draws."
             )
     print()
     curves = [result.positions.nll for result in results]
@@ -160,9 +143,8 @@ def _show(results: "list[Evaluation]") -> None:
         ],
     )
     print()
-    columns = results[0].positions.tally.columns
     answer_table(
-        ["strategy", "position", *columns.values()],
+        ["strategy", "position", *results[0].positions.tally.columns.values()],
         [
             [result.strategy, str(position), *(f"{rate:.3f}" for rate in rates)]
             for result in results
@@ -172,5 +154,5 @@ def _show(results: "list[Evaluation]") -> None:
 
 
 def _rates(result: "Evaluation") -> list[list[float]]:
-    """The rates of the calibration, column by column."""
+    """Return how often stated probabilities come true, column by column."""
     return list(result.positions.tally.to_dict()["by_position"].values())

@@ -1,14 +1,13 @@
 """`caesura fill music`: bars of a MIDI file or steps of a roll, written to another file."""
 
-import json as json_format
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caesura.cli.fill_many import Many, fill_many
-from caesura.cli.models import load_for
+from caesura.cli.engine import Many, fill_many
+from caesura.cli.filling import check_options, check_suffix, fill_one, load_for, write_filled
 from caesura.cli.options import (
     DataColumn,
     EngineOption,
@@ -26,7 +25,7 @@ from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
-    from caesura.filler.fill import Fill
+    from caesura.kinds import Composition, Item
 
 
 class Unit(StrEnum):
@@ -37,11 +36,12 @@ class Unit(StrEnum):
 
 
 def music(
+    ctx: typer.Context,
     song: Annotated[
         Path,
         typer.Argument(
             metavar="SONG",
-            help="A MIDI file, or a roll that NumPy saved: [steps, 88] of 0 and 1, NaN is missing.",
+            help="A MIDI file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.",
         ),
     ],
     model: ModelOption = None,
@@ -51,7 +51,7 @@ def music(
             "--gap",
             metavar="FROM:TO",
             help="What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be "
-            "given several times. With --keep or --voice alone, it is the whole piece.",
+            "given several times. Without it, --keep or --voice stand for the whole piece.",
         ),
     ] = None,
     unit: Annotated[
@@ -73,7 +73,7 @@ def music(
         str | None,
         typer.Option(
             metavar="TRACK",
-            help="Fill this track alone, by its name or number, within its range; the others stay.",
+            help="Fill only this track, by its name or number, within its range; the others stay.",
         ),
     ] = None,
     force: Annotated[
@@ -90,7 +90,7 @@ def music(
             help="Keys that are silent throughout the gaps; may be given several times.",
         ),
     ] = None,
-    samples: Samples = 5,
+    samples: Samples = 8,
     strategy: StrategyOption = None,
     seed: Seed = 0,
     output: Annotated[
@@ -99,13 +99,14 @@ def music(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write the best fill. Needed but with --json.",
+            help="Where to write the best fill. Required unless `--json` is given.",
         ),
     ] = None,
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="Write the other fills too, likeliest first: FILE-2, FILE-3 and so on."
+            "--all",
+            help="Write the other distinct fills too, likeliest first: FILE-2, FILE-3 and so on.",
         ),
     ] = False,
     engine: EngineOption = None,
@@ -119,11 +120,8 @@ def music(
     `--keep top` harmonises a melody, `--voice Tenor` writes one voice anew. The paths of the files
     that were written go to stdout.
     """
-    if output is None and not json:
-        raise CaesuraError("Music needs a file to be written to: give it with -o.")
-    from caesura.files import write_bytes
+    check_options(ctx, engine, "gaps", "unit", "keep", "voice", "force", "forbid")
     from caesura.kinds import Composition
-    from caesura.kinds.music.music import music_bytes
 
     composition = Composition(
         gaps=tuple(parse_span(gap) for gap in gaps or []),
@@ -133,56 +131,50 @@ def music(
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
+    name, asked = model or "music", {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
-        fill_many(
-            Many(engine, song, output, id_column, data_column, json),
-            "music",
-            model,
-            {
-                "samples": samples,
-                "strategy": strategy,
-                "seed": seed,
-                "composition": composition,
-            },
-            not_for_many={"--all": every},
-        )
+        many = Many("music", engine, song, output, id_column, data_column, json)
+        fill_many(many, name, asked | {"arrangement": composition})
         return
-    weights = find_model(model or "music")
-    files = [] if output is None else _files(output, samples if every else 1)
+    if output is None and not json:
+        raise CaesuraError("Specify the file to write with -o.")
+    files = [] if output is None else _names(output, samples if every else 1)
     for file in files:
-        check_output(file, (song, weights))
-    filler = load_for("music", weights)
-    kind: Any = filler.kind  # of music, then
-    arrangement = composition.arrange(kind, song)
-    fill = filler.fill(
-        arrangement.music,
-        missing=arrangement.missing,
-        samples=samples,
-        strategy=strategy,
-        seed=seed,
-    )
-    order = fill.log_probs.argsort()[::-1]
-    for file, number in zip(files, order, strict=False):
-        write_bytes(file, music_bytes(fill.samples[number]))
+        check_output(file, (song, find_model(name)))
+    filler = load_for("music", name)
+    item = filler.kind.open(song)
+    if output is not None:
+        check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
+    _check_gaps(song, item, composition)
+    item = composition.arrange(item)
+    from caesura.filler import Request
+
+    fill = fill_one(filler, Request(item, samples=samples, **asked))
+    written = list(zip(files, fill.candidates, strict=False))
+    for file, candidate in written:
+        write_filled(file, item, candidate.sequence)
     if json:
-        answer_json(json_format.loads(fill.to_json()) | {"files": [str(file) for file in files]})
+        answer_json(fill.to_dict() | {"files": [str(file) for file, _ in written]})
     elif in_terminal():
-        _show(fill, files, [int(number) for number in order])
+        rows = [[str(file), f"{candidate.log_prob:.3f}"] for file, candidate in written]
+        answer_table(["file", "nats"], rows)
     else:
-        print("\n".join(map(str, files)))
+        print("\n".join(str(file) for file, _ in written))
 
 
-def _files(output: Path, count: int) -> list[Path]:
-    """The file itself for the best fill, and numbered ones beside it."""
+def _names(output: Path, count: int) -> list[Path]:
+    """Return the file for the best fill, and numbered ones beside it."""
     others = (output.with_stem(f"{output.stem}-{number}") for number in range(2, count + 1))
     return [output, *others]
 
 
-def _show(fill: "Fill", files: list[Path], order: list[int]) -> None:
-    answer_table(
-        ["file", "nats", "± nats"],
-        [
-            [str(file), f"{fill.log_probs[n]:.3f}", f"{fill.standard_errors[n]:.2g}"]
-            for file, n in zip(files, order, strict=False)
-        ],
-    )
+def _check_gaps(song: Path, item: "Item", asked: "Composition") -> None:
+    """Raise an error that names the options, if it can be foreseen that they do not suit."""
+    if not (asked.gaps or asked.keep or asked.voice or item.sequence.missing.any()):
+        raise CaesuraError(
+            f"Nothing is missing in '{song}': specify what is, for example with --gap 8:12."
+        )
+    if asked.gaps and asked.unit == Unit.BARS and item.suffix == ".npy":
+        raise CaesuraError(
+            f"'{song}' is a roll, which has no bars: count its steps with --unit steps."
+        )

@@ -1,28 +1,28 @@
 """`caesura fill series`: the gaps of a table, written to another file."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.fill_many import Many, fill_many
-from caesura.cli.models import load_for
+from caesura.cli.engine import Many, fill_many
+from caesura.cli.filling import check_options, fill_one, load_for
 from caesura.cli.options import DataColumn, EngineOption, IdColumn, Json, Seed, StrategyOption
-from caesura.cli.output import answer_json, answer_table, in_terminal, note, noted_warnings
+from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
+from caesura.cli.table_files import stack, write_table
 from caesura.errors import CaesuraError
 from caesura.files import make_folder
 
 if TYPE_CHECKING:
-    from caesura.filler.filler import Filler
+    from caesura.filler import Filler, SeriesFill
 
-INTERVAL = (0.05, 0.95)  # in pictures
-MEDIAN = 0.5
+SUFFIXES = (".csv", ".parquet")  # of tables that are written
 
 
 def series(
+    ctx: typer.Context,
     table: Annotated[
         Path,
         typer.Argument(
@@ -67,21 +67,21 @@ def series(
         str | None,
         typer.Option(
             metavar="COLUMN[,COLUMN]",
-            help="Columns that are categories, whatever they hold: codes, say.",
+            help="Columns to read as categories, whatever they hold, such as codes.",
             show_default="truth values, 0 and 1, at most 20 different words",
         ),
     ] = None,
     covariates: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN[,COLUMN]", help="Columns that inform and are not filled; complete ones."
+            metavar="COLUMN[,COLUMN]", help="Complete columns that inform and are not filled."
         ),
     ] = None,
     bounds: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[COLUMN=]LEAST:MOST",
-            help="What the fills of a column, or of all, must lie between: 0: is never negative, "
+            help="Bounds of the fills of all columns, or of one: 0: is never negative, "
             "humidity=0:100 is for one column; may be given several times.",
         ),
     ] = None,
@@ -90,43 +90,49 @@ def series(
         typer.Option(
             metavar="FREQ",
             help="The frequency of the times, as pandas writes it: h, 15min, MS.",
-            show_default="found out",
+            show_default="inferred",
         ),
     ] = None,
     add_rows: Annotated[
         bool,
-        typer.Option("--add-rows", help="Write rows that are absent between the others, too."),
+        typer.Option("--add-rows", help="Also write the rows that are absent between others."),
     ] = False,
     quantiles: Annotated[
         str | None,
         typer.Option(
             metavar="Q[,Q]",
             help="Quantiles to write beside the medians, such as 0.05,0.95, as columns NAME_q0.05; "
-            "of categories, the shares of their levels are written, as NAME=LEVEL.",
+            "for categories, the probabilities of their levels, as columns NAME=LEVEL.",
         ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(metavar="N", help="How many draws medians and quantiles are made of.")
+        int,
+        typer.Option(metavar="N", min=1, help="How many draws medians and quantiles are made of."),
     ] = 100,
     samples_to: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the draws themselves there: the filled tables one below the other, "
-            "numbered in a column 'sample'.",
+            help="Write the draws there: the filled tables one below the other, numbered in a "
+            "column 'sample'.",
         ),
     ] = None,
     pictures: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
-            help="Write a picture of each column of numbers that has gaps there: observed points, "
+            metavar="DIRECTORY",
+            help="Write there a picture of each column of numbers with gaps: observed points, "
             "medians and the interval of 90 %.",
         ),
     ] = None,
     recipe: Annotated[
-        str, typer.Option(metavar="NAME", help="How to train where no model is given.")
-    ] = "series",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to train if no model is given.",
+            show_default="series",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -145,216 +151,161 @@ def series(
 ) -> None:
     """Fill the gaps of a table.
 
-    Without a model, one is trained on the table itself, which takes a minute or so. The gaps get
-    the medians of the draws, or the level that was drawn most often; every other cell of a CSV file
-    is written as it was read, and columns of many different words come through untouched. The path
-    of what was written goes to stdout.
+    Without a model, one is trained on the table itself, which takes about a minute. Gaps get the
+    medians of the draws, or the level that was drawn most often. Every other cell of a CSV file is
+    written as it was read; columns of many different words stay as they are. The paths of the files
+    that were written go to stdout.
     """
+    check_options(ctx, engine, "time", "add_rows")
     if engine is not None:
         if model is None:
             raise CaesuraError(
-                "Many tables are filled by one model: train it with `caesura train series`, and "
-                "give it with --model."
+                "--engine needs a trained model: train one with `caesura train series`, and "
+                "specify it with --model."
             )
-        fill_many(
-            Many(engine, table, output, id_column, data_column, json),
-            "series",
-            model,
-            {
-                "samples": samples,
-                "strategy": strategy,
-                "seed": seed,
-                "kind_fields": {"add_rows": add_rows} | ({} if time is None else {"time": time}),
-            },
-            not_for_many={
-                "--columns": columns,
-                "--covariates": covariates,
-                "--bounds": bounds,
-                "--freq": freq,
-                "--set": settings,
-                "--quantiles": quantiles,
-                "--samples-to": samples_to,
-                "--pictures": pictures,
-            },
-        )
+        fields = {"add_rows": add_rows} | ({} if time is None else {"time": time})
+        asked = {"draws": samples, "strategy": strategy, "seed": seed, "kind_fields": fields}
+        fill_many(Many("series", engine, table, output, id_column, data_column, json), model, asked)
         return
-    outputs = [output] if samples_to is None else [output, samples_to]
-    for file in outputs:
+    for file in [output] if samples_to is None else [output, samples_to]:
         check_output(file, (table, *([model] if model else [])))
-        _check_suffix(file)
-    levels = _levels(quantiles)
-    asked = {
+        if file.suffix.lower() not in SUFFIXES:
+            raise CaesuraError(f"The output '{file}' must end in .csv or .parquet.")
+    levels = _levels(quantiles, samples)
+    training = {
+        "recipe": recipe,
         "columns": _names(columns),
         "categorical": _names(categorical),
         "covariates": _names(covariates),
         "bounds": _bounds(bounds or []),
         "freq": freq,
+        **parse_settings(settings or []),
     }
-    overrides = {name: value for name, value in asked.items() if value is not None}
-    overrides |= parse_settings(settings or [])
-    if model and overrides:
+    training = {name: value for name, value in training.items() if value is not None}
+    if model and training:
         raise CaesuraError(
-            f"'{min(overrides)}' is said in training, but the model '{model}' is trained already."
+            f"'{min(training)}' is chosen in training, but the model '{model}' is already trained."
         )
     if pictures is not None:
         from caesura.plots import check_picture
 
         check_picture("a.png")
         make_folder(pictures)
-
-    from caesura.kinds.series.table import read_table
-
-    given = read_table(table)
     from caesura.hardware import use_all_cores
 
     use_all_cores()
-    with noted_warnings():
-        if model:
-            filler = load_for("series", model)
-        else:
-            filler = _train(given, recipe, seed, overrides | {"time": time})
-        kind: Any = filler.kind
-        when = kind.time if time is None else time
-        filler = replace(filler, kind=replace(kind, time=when, add_rows=add_rows))
-        files = _fill(
-            filler,
-            table,
-            given,
-            output,
-            levels=levels,
-            samples=samples,
-            samples_to=samples_to,
-            pictures=pictures,
-            how={"strategy": strategy, "seed": seed},
-        )
-    _answer(filler, given, files, json)
+    from caesura.filler import Request
+    from caesura.kinds.series.table import read_table
+
+    if model:
+        filler = load_for("series", model)
+        given: Any = table
+    else:
+        given = read_table(table)  # once, to learn from and to fill
+        filler = _train(given, seed, training | {"time": time})
+    kind: Any = filler.kind
+    filler = filler.with_kind(time=kind.time if time is None else time, add_rows=add_rows)
+    drawn = 0 if samples_to is None else samples
+    request = Request(filler.kind.open(given), None, drawn, samples, strategy, seed)
+    fill: Any = fill_one(filler, request)
+    write_table(output, fill.item, _with_more_columns(fill, levels))
+    files = [output]
+    if samples_to is not None:
+        write_table(samples_to, fill.item, stack(fill.samples))
+        files.append(samples_to)
+    if pictures is not None:
+        files += _draw(fill, pictures)
+    _answer(fill, files, json)
 
 
-def _train(given: Any, recipe: str, seed: int, fields: dict[str, Any]) -> "Filler":
+def _train(table: Any, seed: int, fields: dict[str, Any]) -> "Filler":
     from caesura.hardware import keep_compiled
-
-    keep_compiled()
     from caesura.training.progress import showing
     from caesura.training.train import train
 
+    keep_compiled()
     with showing() as report:
-        return train(
-            [given], kind="series", recipe=recipe, seed=seed, report=report, warn=note, **fields
-        )
+        return train([table], kind="series", seed=seed, report=report, warn=note, **fields)
 
 
-def _fill(
-    filler: "Filler",
-    table: Path,
-    given: Any,
-    output: Path,
-    *,
-    levels: list[float],
-    samples: int,
-    samples_to: Path | None,
-    pictures: Path | None,
-    how: dict[str, Any],
-) -> list[Path]:
-    """The files that were written."""
-    from caesura.cli.table_files import write_samples, write_table
-    from caesura.filler.imputation import fill_quantiles, fill_samples, level_shares
-
-    asked = [MEDIAN, *levels, *(INTERVAL if pictures is not None else ())]
-    answers = fill_quantiles(filler, [given], asked, samples, **how)
-    median, *others = (tables[0] for tables in answers)
-    kind: Any = filler.kind
-    beside = {
-        f"{name}_q{level:g}": other[name]
-        for name in kind.names[: kind.numbers]
-        for level, other in zip(levels, others, strict=False)
+def _with_more_columns(fill: "SeriesFill", levels: list[float]) -> Any:
+    """Return the best table with columns for quantiles and for the probabilities of levels."""
+    if not levels:
+        return fill.best
+    kind: Any = fill.kind
+    tables = fill.quantile(levels)
+    more = {
+        f"{column.name}_q{level:g}": table[column.name]
+        for column in kind.filled[: kind.numbers]
+        for level, table in zip(levels, tables, strict=True)
     }
-    if levels and kind.categories:
-        (shares,) = level_shares(filler, [given], samples, **how)
-        beside |= {f"{n}={level}": share[level] for n, share in shares.items() for level in share}
-    write_table(output, table, given, median.assign(**beside))
-    files = [output]
-    if samples_to is not None:
-        drawn = fill_samples(filler, [given], samples, **how)
-        write_samples(samples_to, [tables[0] for tables in drawn])
-        files.append(samples_to)
-    if pictures is not None:
-        files += _draw(kind, given, pictures, median, *others[-2:])
-    return files
+    for name, shares in fill.probabilities().items():
+        more |= {f"{name}={level}": shares[level].to_numpy() for level in shares}
+    return fill.best.assign(**more)
 
 
-def _draw(kind: Any, given: Any, folder: Path, median: Any, low: Any, high: Any) -> list[Path]:
-    import numpy as np
+def _draw(fill: "SeriesFill", directory: Path) -> list[Path]:
+    """Draw each column of numbers that has gaps."""
+    from caesura.plots import plot_filled, save_picture
 
-    from caesura.kinds.series.times import times_of
-    from caesura.plots import Filled, plot_filled, save_picture
-
-    index = times_of(median, kind.time)
-    x = np.arange(len(median)) if index is None else index.tz_localize(None).to_numpy()
+    kind: Any = fill.kind
     files = []
-    for name in kind.names[: kind.numbers]:
-        known = given[name] if len(given) == len(median) else _aligned(kind, given, name, index)
-        missing = known.isna().to_numpy()
-        if not missing.any():
-            continue
-        curves = [t[name].to_numpy(dtype=float, na_value=np.nan) for t in (median, low, high)]
-        file = folder / f"{_file_name(name)}.png"
-        save_picture(plot_filled([Filled(name, x, missing, *curves)], "90 % interval"), file)
+    for column in kind.drawn(fill):
+        file = directory / f"{_file_name(column.name)}.png"
+        save_picture(plot_filled([column], "90 % interval"), file)
         files.append(file)
     return files
 
 
-def _aligned(kind: Any, given: Any, name: str, index: Any) -> Any:
-    """A column of the user's table with the rows that were added."""
-    from caesura.kinds.series.times import times_of
-
-    return given[name].set_axis(times_of(given, kind.time)).reindex(index)
-
-
 def _file_name(column: str) -> str:
-    """The column's name without what a path could mean."""
+    """Return the column's name without what a path could mean."""
     return "".join(c if c.isalnum() or c in "-_. " else "_" for c in column).strip(". ") or "_"
 
 
-def _answer(filler: "Filler", given: Any, files: list[Path], json: bool) -> None:
-    kind: Any = filler.kind
-    gaps = {name: int(given[name].isna().sum()) for name in kind.names[: kind.filled]}
+def _answer(fill: "SeriesFill", files: list[Path], json: bool) -> None:
+    kind: Any = fill.kind
+    table: Any = fill.item.original
+    gaps = {column.name: int(table[column.name].isna().sum()) for column in kind.filled}
     if json:
-        told = {"files": [str(file) for file in files], "rows": len(given), "filled": gaps}
+        answer = {"files": [str(file) for file in files], "rows": len(table), "filled": gaps}
         times = {"time": kind.time, "freq": kind.freq, "calendar": kind.calendar}
-        answer_json(told | times)
-    elif in_terminal():
-        rows = [[name, str(count), f"{count / len(given):.1%}"] for name, count in gaps.items()]
+        answer_json(answer | times)
+        return
+    if in_terminal():
+        rows = [[name, str(count), f"{count / len(table):.1%}"] for name, count in gaps.items()]
         answer_table(["column", "filled", "share"], rows)
-        print("\n".join(map(str, files)))
-    else:
-        print("\n".join(map(str, files)))
-
-
-def _check_suffix(file: Path) -> None:
-    from caesura.kinds.series.table import SUFFIXES
-
-    if file.suffix.lower() not in SUFFIXES:
-        raise CaesuraError(f"A table is written as *.csv or *.parquet, not as '{file.name}'.")
+    print("\n".join(map(str, files)))
 
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _levels(text: str | None) -> list[float]:
+def _levels(text: str | None, samples: int) -> list[float]:
+    """Return the levels of quantiles, if so many samples have them."""
+    if text is None:
+        return []
     try:
-        return [] if text is None else [float(level) for level in text.split(",")]
+        levels = [float(level) for level in text.split(",")]
     except ValueError:
         raise CaesuraError(f"Quantiles are written as 0.05,0.5,0.95, not as '{text}'.") from None
+    import numpy as np
+
+    from caesura.scoring.scores import quantiles
+
+    quantiles(np.zeros(samples), levels)  # an error, if there are too few
+    return levels
 
 
 def _bounds(given: list[str]) -> Any:
-    """A pair for all columns, or pairs by their names."""
+    """Return a pair for all columns, or pairs by their names."""
     pairs = dict(map(_bound, given))
     if "" not in pairs:
         return pairs or None
     if len(given) > 1:
-        raise CaesuraError("Bounds are given for all columns at once, or for each by its name.")
+        raise CaesuraError(
+            "Bounds are given for all columns at once, or for each column by its name."
+        )
     return pairs[""]
 
 

@@ -1,16 +1,15 @@
 """`caesura fill text`: the gaps of a text, on stdout or into a file."""
 
-import json as json_format
+import math
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.fill_many import Many, fill_many
-from caesura.cli.models import load_for
+from caesura.cli.engine import Many, fill_many
+from caesura.cli.filling import check_options, fill_one, load_for, write_filled
 from caesura.cli.options import (
     DataColumn,
     EngineOption,
@@ -23,24 +22,26 @@ from caesura.cli.options import (
 )
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
-from caesura.cli.spans import parse_span
-from caesura.errors import CaesuraError
+from caesura.cli.spans import parse_span, steps_in
+from caesura.errors import CaesuraError, FileMissingError
 from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
-    from caesura.filler.fill import Fill
+    from caesura.filler import Fill, Filler, Request
 
-FEW = 8  # characters, for which compiling is nearly all of the work
+FEW = 8  # missing characters, for which compiling is nearly all of the work
 SHOWN = 8  # fills in a terminal
+SUFFIXES = (".txt", ".txt.xz", ".md", ".tex")  # of what is surely meant as a file
 
 
 def text(
+    ctx: typer.Context,
     given: Annotated[
         str,
         typer.Argument(
             metavar="TEXT",
-            help="The text itself, with '_' for each missing character; or the path of a file that "
-            "exists; or - for stdin.",
+            help="The text itself, with '_' for each missing character; or the path of a file; or "
+            "- for stdin.",
         ),
     ],
     model: ModelOption = None,
@@ -56,7 +57,9 @@ def text(
     gap_char: Annotated[
         str | None,
         typer.Option(
-            metavar="C", help="What marks a missing character.", show_default="the model's own"
+            metavar="C",
+            help="The character that marks a missing one.",
+            show_default="the model's own",
         ),
     ] = None,
     samples: Samples = 32,
@@ -71,7 +74,9 @@ def text(
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="Show all fills with their probabilities; a terminal shows the likeliest."
+            "--all",
+            help="Show all distinct fills with their probabilities; a terminal shows the likeliest "
+            "anyway.",
         ),
     ] = False,
     engine: EngineOption = None,
@@ -81,78 +86,75 @@ def text(
 ) -> None:
     """Fill the gaps of a text.
 
-    The likeliest of the fills goes to stdout, and nothing else where that is no terminal.
+    The likeliest fill goes to stdout; if stdout is not a terminal, nothing else does.
     """
+    check_options(ctx, engine, "gap_char")
+    name, fields = model or "text", {} if gap_char is None else {"gap_char": gap_char}
+    asked = {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
-        fill_many(
-            Many(engine, Path(given), output, id_column, data_column, json),
-            "text",
-            model,
-            {
-                "samples": samples,
-                "strategy": strategy,
-                "seed": seed,
-                "kind_fields": {} if gap_char is None else {"gap_char": gap_char},
-            },
-            not_for_many={"--gap": gaps, "--all": every},
-        )
+        many = Many("text", engine, Path(given), output, id_column, data_column, json)
+        fill_many(many, name, asked | {"kind_fields": fields})
         return
-    weights = find_model(model or "text")
     if output is not None:
-        check_output(output, (given, weights))
+        check_output(output, (given, find_model(name)))
     spans = [parse_span(gap) for gap in gaps or []]
-    filler = load_for("text", weights)
+    filler = load_for("text", name).with_kind(**fields)
     kind: Any = filler.kind
-    if gap_char is not None:
-        kind = replace(kind, gap_char=gap_char)
-        filler = replace(filler, kind=kind)
-    content = _read(given)
-    for span in spans:
-        if span.stop > len(content):
-            raise CaesuraError(f"The gap {span} ends behind the text's {len(content)} characters.")
-    missing = [place for span in spans for place in range(*span)] or None
-    exact = filler.method(strategy).name in ("nade", "bothways", "oneway", "onegram")
-    if exact and content.count(kind.gap_char) + len(missing or []) <= FEW:
-        # Programs that are ready in 2/3 of the time and half as fast.
-        import jax
+    item = kind.open(_read(given, kind.gap_char, bool(spans)))
+    missing = steps_in(spans, len(item.sequence), "characters")
+    from caesura.filler import Request
 
-        jax.config.update("jax_disable_most_optimizations", True)
-    fill = filler.fill(content, missing=missing, samples=samples, strategy=strategy, seed=seed)
+    request = Request(item, missing, samples=samples, **asked)
+    _save_compiling(filler, request)
+    fill = fill_one(filler, request)
     if not len(fill.places):
-        note(f"Nothing is missing: mark what is with '{kind.gap_char}', or give it with --gap.")
+        note(f"Nothing is missing: mark it with '{kind.gap_char}', or specify it with --gap.")
     if output is not None:
-        from caesura.files import write_text
-
-        write_text(output, fill.best)
+        write_filled(output, item, fill.best)
     if json:
-        answer_json(json_format.loads(fill.to_json()) | _written(output))
+        answer_json(fill.to_dict() | ({"files": [str(output)]} if output else {}))
         return
     if output is None:
         _show_best(fill)
-    if (every or in_terminal()) and samples > 1 and len(fill.places):
-        _show_likeliest(fill, None if every else SHOWN)
+    if (every or in_terminal()) and len(fill.places):
+        _show_candidates(fill, None if every else SHOWN)
 
 
-def _read(given: str) -> str:
-    """The text, from wherever it is."""
-    if given == "-":
-        content = sys.stdin.buffer.read()
-        where = "What stdin gives"
-    elif os.path.isfile(given):
-        from caesura.kinds.text.files import read_text
-
-        return read_text(Path(given))
-    else:
-        content = os.fsencode(given)
-        where = "The text"
+def _read(given: str, gap_char: str, has_gaps: bool) -> Any:
+    """Return the text, or the path of its file."""
+    if os.path.isfile(given):
+        return Path(given)
+    if _looks_like_path(given, has_gaps or gap_char in given):
+        raise FileMissingError(
+            f"There is no file '{given}'; a text to fill has '{gap_char}' for each missing "
+            "character, or --gap says what is missing."
+        )
+    content = sys.stdin.buffer.read() if given == "-" else os.fsencode(given)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CaesuraError(f"{where} is not UTF-8: byte {error.start} cannot be read.") from error
+        source = "The text from stdin" if given == "-" else "The text"
+        raise CaesuraError(f"{source} is not UTF-8: byte {error.start} cannot be read.") from error
 
 
-def _written(output: Path | None) -> dict[str, Any]:
-    return {} if output is None else {"files": [str(output)]}
+def _looks_like_path(given: str, has_gaps: bool) -> bool:
+    suffix = given.lower().endswith(SUFFIXES)
+    if has_gaps:  # even in these words, if they are one
+        return suffix and not any(map(str.isspace, given))
+    return suffix or os.sep in given or "/" in given
+
+
+def _save_compiling(filler: "Filler", request: "Request") -> None:
+    """For few characters, ask for programs that compile in 2/3 of the time and are half as fast."""
+    from caesura.sequence import runs
+
+    steps = request.data.sequence.missing_steps.copy()
+    steps[request.missing or []] = True
+    longest = max((gap.stop - gap.start for gap in runs(steps)), default=0)
+    if steps.sum() <= FEW and filler.method(request.strategy).strategy.is_exact(longest):
+        import jax
+
+        jax.config.update("jax_disable_most_optimizations", True)
 
 
 def _show_best(fill: "Fill") -> None:
@@ -169,24 +171,22 @@ def _show_best(fill: "Fill") -> None:
     Console(highlight=False).print(shown, end=end, soft_wrap=True)
 
 
-def _show_likeliest(fill: "Fill", most: int | None) -> None:
-    """What fills have in the gaps; one that was drawn several times is shown once."""
-    import numpy as np
-
-    starts = np.flatnonzero(np.diff(fill.places[:, 0], prepend=-2) > 1)
-    gaps = [(run[0], run[-1] + 1) for run in np.split(fill.places[:, 0], starts[1:])]
-    found = {}
-    for sample, log_prob, error in zip(
-        fill.samples, fill.log_probs, fill.standard_errors, strict=True
-    ):
-        words = " … ".join(sample[start:stop] for start, stop in gaps)
-        found[words.replace("\n", "↵")] = (float(log_prob), float(error))
+def _show_candidates(fill: "Fill", most: int | None) -> None:
+    """Show what stands in the gaps, likeliest first, and how much of the probability that is."""
     answer_table(
-        ["fill", "probability", "nats", "± nats"],
+        ["fill", "probability", "nats"],
         [
-            [words, f"{np.exp(log_prob):.3g}", f"{log_prob:.3f}", f"{error:.2g}"]
-            for words, (log_prob, error) in sorted(found.items(), key=lambda item: -item[1][0])[
-                :most
+            [
+                " … ".join(one.parts).replace("\n", "↵"),
+                f"{math.exp(one.log_prob):.3g}",
+                f"{one.log_prob:.3f}",
             ]
+            for one in fill.candidates[:most]
         ],
+    )
+    error = fill.log_prob.standard_error
+    exact = f"; the nats are estimates, ± {error:.2g} for the best" if error else ""
+    print(
+        f"{len(fill.candidates)} distinct fills were drawn, with {fill.covered:.1%} of the "
+        f"probability{exact}."
     )

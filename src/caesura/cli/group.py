@@ -7,33 +7,35 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from caesura.cli.output import noted_warnings
 from caesura.errors import CaesuraError, one_line
 
-# Typer brings its own copy of Click or uses the installed one, as its version has it; either way
-# this is the class of all that the parser of options has to complain about.
+# Depending on its version, Typer brings its own copy of Click or uses the installed one; either way
+# this is the base class of the errors of the option parser.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class OneSentence(TyperGroup):
-    """A group of commands whose users never see a traceback for what they did wrong."""
+    """A group of commands that shows a user's mistakes without a traceback."""
 
     def main(self, *args: Any, **extra: Any) -> None:
         """Run the command and leave the process with its exit code."""
         try:
-            code = super().main(*args, **extra | {"standalone_mode": False})
-            sys.stdout.flush()  # now, while a full disk can still be told of
+            with noted_warnings():
+                code = super().main(*args, **extra | {"standalone_mode": False})
+            sys.stdout.flush()  # now, while a full disk can still be reported
         except CaesuraError as error:
             code = _fail(str(error))
         except UsageError as error:
-            # It is empty where a command without arguments has shown its help: no mistake.
+            # It is empty if a command without arguments has shown its help: no mistake.
             code = _fail(one_line(_sentence(error))) if str(error) else 0
         except UnicodeEncodeError as error:
             code = _fail(f"The output's encoding '{error.encoding}' cannot show the answer.")
         except OSError as error:
-            code = _fail(f"Cannot go on: {one_line(error.strerror or str(error)).lower()}.")
+            code = _fail(f"Cannot continue: {one_line(error.strerror or str(error)).lower()}.")
             sys.stdout = None  # or Python would try once more
         except MemoryError:
-            code = _fail("There is too little memory for this: ask for less at a time.")
+            code = _fail("There is too little memory: ask for less at a time.")
         except typer.Abort:
             code = 130
         sys.exit(code if isinstance(code, int) else 0)
@@ -45,7 +47,7 @@ def _fail(sentence: str) -> int:
 
 
 def _sentence(error: Any) -> str:
-    """What the parser says, as one sentence with where to read on."""
+    """Return the parser's message as one sentence that says where to read more."""
     message = re.sub(r"\s+", " ", error.format_message()).strip()
     message = message.replace(". Did you mean", ": did you mean")
     if message.endswith("?"):

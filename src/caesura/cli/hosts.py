@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, whole_number
 
-PORT = 8476  # of the first host, unless told otherwise
+PORT = 8476  # of the first host, unless specified
 VARIABLES = ("CAESURA_COORDINATOR", "CAESURA_PROCESSES", "CAESURA_PROCESS")
 
 
 class Place(NamedTuple):
-    """Where a process stands among the others; the first one listens at the coordinator."""
+    """The number of a process among the others; the first one listens at the coordinator."""
 
     coordinator: str
     processes: int
@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
 
 def join(hosts: str | None) -> None:
-    """Wait for the others, if there are any. JAX must not have looked for its devices before."""
+    """Wait for the other processes, if any. Must be called before JAX looks for its devices."""
     if hosts == "auto":
         place = None
     elif hosts is not None:
@@ -35,7 +35,7 @@ def join(hosts: str | None) -> None:
         jax.distributed.initialize(*(place or ()))
     except ValueError as error:
         raise CaesuraError(
-            "No launcher says which processes train together: name the machines by --hosts, or "
+            "No launcher says which processes train together: name the machines with --hosts, or "
             f"set {', '.join(VARIABLES)}."
         ) from error
     except RuntimeError as error:
@@ -43,10 +43,10 @@ def join(hosts: str | None) -> None:
 
 
 def place_by_variables(variables: Mapping[str, str]) -> Place:
-    """The place that a user has given to each process."""
+    """Return the place that environment variables give to this process."""
     for name in VARIABLES:
         if name not in variables:
-            raise CaesuraError(f"The variable {name} is needed where {VARIABLES[0]} is set.")
+            raise CaesuraError(f"The variable {name} is needed if {VARIABLES[0]} is set.")
     processes = _number(variables, VARIABLES[1], 1, None)
     last = processes - 1
     coordinator = _with_port(variables[VARIABLES[0]])
@@ -54,11 +54,11 @@ def place_by_variables(variables: Mapping[str, str]) -> Place:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether the name is one of this machine's own: only those can be listened at."""
+    """Return whether the name is one of this machine's own: only those can be listened at."""
     try:
         known: list[Any] = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise CaesuraError(f"There is no host '{host}' to be found.") from error
+        raise CaesuraError(f"There is no host '{host}'.") from error
     for family, kind, protocol, _, address in known:
         with socket.socket(family, kind, protocol) as trial:
             try:
@@ -70,7 +70,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def place_by_hosts(hosts: str, is_here: Callable[[str], bool] = is_this_machine) -> Place:
-    """The place of this machine among the hosts, each of which runs one process."""
+    """Return the place of this machine among the hosts, each of which runs one process."""
     names = hosts.split(",")
     here = [number for number, name in enumerate(names) if is_here(name.partition(":")[0])]
     if len(here) != 1:

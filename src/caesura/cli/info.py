@@ -1,8 +1,8 @@
-"""`caesura info`: what a model file says of itself."""
+"""`caesura info`: what a model file says about itself."""
 
+import os
 from typing import Any
 
-from caesura.cli.models import ModelPlace
 from caesura.cli.options import Json, ModelArgument
 from caesura.cli.output import answer_json, answer_table
 from caesura.errors import CaesuraError, one_line
@@ -28,8 +28,8 @@ def info(
         lines, rows, curves = _told(weights, told)
     except (LookupError, TypeError, AttributeError, ValueError):
         raise CaesuraError(
-            f"The training record of '{weights}' is not one that `caesura train` writes: "
-            "--json shows it as it is."
+            f"The training record of '{weights}' was not written by `caesura train`: use --json to "
+            "see it."
         ) from None
     for name, value in lines.items():
         print(one_line(f"{name:9} {value}"))
@@ -44,9 +44,9 @@ def info(
 
 
 def _told(
-    weights: ModelPlace, told: dict[str, Any]
+    weights: str | os.PathLike[str], told: dict[str, Any]
 ) -> tuple[dict[str, str], list[list[str]], list[str]]:
-    """All that is shown, before any of it is: a file may hold any record of a training."""
+    """Return all that is shown, before printing any: a file may hold any training record."""
     from rich.filesize import decimal
 
     training = told["training"]
@@ -54,7 +54,7 @@ def _told(
     lines = {
         "file": f"{weights}, {decimal(told['bytes'])}, {' and '.join(told['dtypes'])}",
         "kind": _kind(told["kind"]),
-        "strategy": f"{told['strategy']}, where no other is asked for",
+        "strategy": f"{told['strategy']} (the default)",
         "seed": training.get("seed"),
         "data": _data(training.get("data")),
         "versions": "; ".join(f"{name} {version}" for name, version in versions.items()),
@@ -96,7 +96,7 @@ def _row(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[
 
 
 def _history(name: str, record: dict[str, Any]) -> str:
-    """The validation NLL over the updates, as a curve of small bars."""
+    """Return the validation NLL over the updates, as a curve of small bars."""
     curve = [_least(entry["nll"]) for entry in record["history"]]
     known = [nll for nll in curve if nll is not None]
     if not known:
@@ -109,12 +109,12 @@ def _history(name: str, record: dict[str, Any]) -> str:
 
 
 def _least(values: list[float | None]) -> float | None:
-    """Of the step sizes, the best; a number that was not finite is null in the file."""
+    """Return the best of the step sizes; a number that is not finite is null in the file."""
     return min((value for value in values if value is not None), default=None)
 
 
 def sparkline(values: list[float | None]) -> str:
-    """The values as bars, from the least of them to the largest; a blank is for one unknown."""
+    """Return the values as bars, scaled from the least to the largest; an unknown one is blank."""
     if len(values) > WIDEST:
         values = [values[i * (len(values) - 1) // (WIDEST - 1)] for i in range(WIDEST)]
     known = [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""Ctrl-C and `kill`, as a question that a training asks itself between its updates."""
+"""Ctrl-C and `kill`, which stop a training between two updates."""
 
 import signal
 from types import FrameType, TracebackType
@@ -10,7 +10,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """Inside the `with`, the first signal is only noted, and the next one ends the process."""
+    """Inside the `with`, the first signal is recorded, and the next one ends the process."""
 
     def __init__(self) -> None:
         self.signal = 0  # none yet
@@ -30,11 +30,11 @@ class Interruption:
             signal.signal(number, handler)
 
     def asked(self) -> bool:
-        """Whether there was a signal."""
+        """Return whether there was a signal."""
         return self.signal != 0
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
-        for each in SIGNALS:  # the system's own: it does not wait for Python to have its turn
+        for each in SIGNALS:  # the system's own handlers, which do not wait for Python
             signal.signal(each, signal.SIG_DFL)
-        note("Stopping as soon as a checkpoint is saved; once more, and it ends at once.")
+        note("Stopping as soon as a checkpoint is saved; a second signal ends it at once.")

@@ -6,17 +6,20 @@ from typing import Annotated
 
 import typer
 
+# Written out, since help must not import JAX; a test compares it with STRATEGIES.
+STRATEGY_NAMES = "nade, bothways, gsn, bayes, sir, oneway or onegram"
+
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Seed = Annotated[
-    int, typer.Option(metavar="N", help="The source of all that is random: same seed, same answer.")
+    int, typer.Option(metavar="N", help="The source of all randomness: same seed, same answer.")
 ]
-DataFolder = Annotated[
+DataDirectory = Annotated[
     Path | None,
     typer.Option(
         "--data",
-        metavar="FOLDER",
-        help="Where the public sets are kept.",
-        show_default="$CAESURA_DATA, or a cache folder",
+        metavar="DIRECTORY",
+        help="The directory of the public sets.",
+        show_default="$CAESURA_DATA, or the cache directory",
     ),
 ]
 ModelOption = Annotated[
@@ -24,8 +27,8 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="The model to fill with: a file, or one that comes with caesura, text or music.",
-        show_default="the one for this kind of data",
+        help="The model to fill with: a file, or a model that comes with caesura, text or music.",
+        show_default="the model for this kind of data",
     ),
 ]
 ModelArgument = Annotated[
@@ -39,14 +42,14 @@ StrategyOption = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
-        help="How to fill: nade, bothways, gsn, bayes, sir, oneway or onegram.",
+        help=f"How to fill: {STRATEGY_NAMES}.",
         show_default="the model's own",
     ),
 ]
 
 
 class Engine(StrEnum):
-    """Who fills many."""
+    """What fills many files."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -57,22 +60,23 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="local|ray",
-        help="Fill many at once, in this process or by the workers of Ray: what is given is a "
-        "folder of such files, or Parquet files with a row for each; -o is a folder then.",
-        show_default="only one is filled",
+        help="Fill many, in this process or by the workers of Ray: the input is a directory of "
+        "such files, or Parquet files with a row for each. Then -o is a directory: OUT/fills gets "
+        "Parquet files with all answers and, for a directory of files, OUT/files the filled files.",
+        show_default="one file is filled",
     ),
 ]
 IdColumn = Annotated[
-    str, typer.Option(metavar="COLUMN", help="With --engine: what names the rows of Parquet files.")
+    str, typer.Option(metavar="COLUMN", help="With --engine: the column of the rows' ids.")
 ]
 DataColumn = Annotated[
     str,
     typer.Option(
         metavar="COLUMN",
-        help="With --engine: what is to be filled in the rows of Parquet files, as text, as bytes "
-        "of MIDI files or as text of CSV files.",
+        help="With --engine: the column of what is to be filled: texts, or the content of MIDI or "
+        "CSV files.",
     ),
 ]
 Samples = Annotated[
-    int, typer.Option(metavar="N", help="How many fills to draw; the likeliest is the best.")
+    int, typer.Option(metavar="N", min=1, help="How many fills to draw; the likeliest is the best.")
 ]

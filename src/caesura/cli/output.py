@@ -1,4 +1,4 @@
-"""How answers reach stdout and notes stderr, in a terminal and elsewhere."""
+"""Answers on stdout and notes on stderr, in a terminal and elsewhere."""
 
 import json
 import math
@@ -13,18 +13,18 @@ from caesura.errors import CaesuraWarning
 
 
 def in_terminal() -> bool:
-    """Whether a person reads stdout, and not another program."""
+    """Return whether a person reads stdout, and not another program."""
     return sys.stdout.isatty()
 
 
 def note(sentence: str) -> None:
-    """Something to know that is no part of the answer."""
+    """Print a sentence that is not part of the answer."""
     print(sentence, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def noted_warnings() -> Iterator[None]:
-    """What the library warns of, each as a note."""
+    """Show the library's warnings as notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", CaesuraWarning)
         show = warnings.showwarning
@@ -41,7 +41,7 @@ def noted_warnings() -> Iterator[None]:
 
 @contextmanager
 def no_answers_yet() -> Iterator[None]:
-    """What libraries below Python print meanwhile goes to stderr: it is no part of the answer."""
+    """Send to stderr what compiled libraries print meanwhile: it is not part of the answer."""
     sys.stdout.flush()
     stdout = os.dup(1)
     os.dup2(2, 1)
@@ -53,12 +53,12 @@ def no_answers_yet() -> Iterator[None]:
 
 
 def answer_json(document: Any) -> None:
-    """One JSON document; a number that JSON cannot hold is null."""
+    """Print one JSON document; a number that JSON cannot hold is null."""
     print(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
 
 
 def answer_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
-    """A table whose first `left` columns hold words and the others numbers."""
+    """Print a table whose first `left` columns hold words and the others numbers."""
     if in_terminal():
         _rich_table(header, rows, left)
         return
@@ -82,7 +82,7 @@ def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int)
     for number, name in enumerate(header):
         table.add_column(name, justify="left" if number < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))  # a text as it is: brackets in it are no markup
+        table.add_row(*map(Text, row))  # literally: brackets in it are not markup
     Console().print(table)
 
 

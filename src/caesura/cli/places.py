@@ -1,4 +1,4 @@
-"""Where a command may write: known before the work begins, and never onto what it reads."""
+"""Where a command may write: checked before the work begins, and never onto its inputs."""
 
 import os
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from caesura.errors import CaesuraError
 
 
 def check_output(output: Path, inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """One sentence if the file could not be written in the end, or is one of the inputs."""
+    """Raise an error if the file cannot be written, or is one of the inputs."""
     if os.path.isdir(output):
-        raise CaesuraError(f"The output '{output}' is a folder, where a file is needed.")
-    folder = output.parent
-    if not os.path.isdir(folder):
-        raise CaesuraError(f"There is no folder '{folder}' to write '{output.name}' into.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise CaesuraError(f"The folder '{folder}' cannot be written into.")
+        raise CaesuraError(f"The output '{output}' is a directory, but must be a file.")
+    directory = output.parent
+    if not os.path.isdir(directory):
+        raise CaesuraError(f"There is no directory '{directory}' to write '{output.name}' into.")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise CaesuraError(f"The directory '{directory}' is not writable.")
     try:
         os.lstat(output)
     except FileNotFoundError:
@@ -24,4 +24,4 @@ def check_output(output: Path, inputs: Iterable[str | os.PathLike[str]]) -> None
         raise CaesuraError(f"Cannot write '{output}': {(error.strerror or '').lower()}.") from error
     for given in inputs:
         if os.path.exists(given) and os.path.exists(output) and os.path.samefile(given, output):
-            raise CaesuraError(f"The output '{output}' is what is read: choose another file.")
+            raise CaesuraError(f"The output '{output}' is also an input: choose another file.")

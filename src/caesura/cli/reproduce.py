@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.gap_counter import GapCounter
 from caesura.cli.interruption import Interruption
-from caesura.cli.options import DataFolder, Json
+from caesura.cli.options import DataDirectory, Json
 from caesura.cli.output import answer_json, note
 from caesura.errors import lookup
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS
 from caesura.reproduce.watch import Watch
-from caesura.training.progress import showing
+from caesura.training.progress import counting, showing
 
 if TYPE_CHECKING:
     from caesura.training.loop import Progress
@@ -28,16 +27,16 @@ def reproduce(
         Path,
         typer.Option(
             "--out",
-            metavar="FOLDER",
-            help="Where the table of results, the page, the models and the checkpoints are kept.",
+            metavar="DIRECTORY",
+            help="The directory of the table of results, the page, the models and the checkpoints.",
         ),
     ],
     items: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="ITEM",
-            help="What to measure: table1, table2, table3, figure2, figure3; models to train "
-            "alone; pages to make the page from the table of results alone; all for everything.",
+            help="What to measure: table1, table2, table3, figure2 or figure3; or models to only "
+            "train; pages to only make the page from the table of results; all for everything.",
             show_default="all",
         ),
     ] = None,
@@ -65,15 +64,15 @@ def reproduce(
             show_default="all of the plan",
         ),
     ] = None,
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
     """Reproduce the tables and figures of the paper.
 
-    Results go to FOLDER/reproduce.csv, one a row, as soon as they are there; those that it holds
-    are not computed again, nor are nets trained again whose models are in FOLDER/models. Whatever
-    ends it (Ctrl-C, `kill`, a power cut), the same command goes on. `all` and `pages` also write
-    FOLDER/reproduce.md and its pictures.
+    Each result is added to DIRECTORY/reproduce.csv as soon as it is computed. Results in that file
+    are not computed again, and nets whose models are in DIRECTORY/models are not trained again, so
+    the same command continues after any interruption. `all` and `pages` also write
+    DIRECTORY/reproduce.md and its pictures.
     """
     chosen = items or ["all"]
     for name in chosen:
@@ -121,12 +120,12 @@ def _work(
         try:
             return vars(reproduce(part, wanted, output, folder, _Shown(interruption)))
         except Stopped:
-            note(f"Stopped; to go on: {shlex.join(['caesura', *sys.argv[1:]])}")
+            note(f"Stopped; to continue: {shlex.join(['caesura', *sys.argv[1:]])}")
             raise typer.Exit(128 + interruption.signal) from None
 
 
 class _Shown(Watch):
-    """On stderr, until there is a signal."""
+    """Shows progress on stderr, and stops at a signal."""
 
     def __init__(self, interruption: Interruption) -> None:
         self.interruption = interruption
@@ -146,8 +145,8 @@ class _Shown(Watch):
     @contextmanager
     def scoring(self, name: str) -> "Iterator[Callable[[int, int], None]]":
         note(name)
-        with GapCounter(name) as counter:
-            yield counter.count
+        with counting(f"{name}: gaps") as count:
+            yield count
 
 
 def _show(told: dict[str, Any]) -> None:

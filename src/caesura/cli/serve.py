@@ -8,46 +8,48 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caesura.cli.models import load_model
 from caesura.cli.output import note
-from caesura.errors import CaesuraError, CaesuraWarning
-from caesura.pretrained import NAMES, find_model
+from caesura.errors import CaesuraError, CaesuraWarning, ExtraMissingError
+from caesura.pretrained import NAMES
 
 if TYPE_CHECKING:
-    from caesura.filler.filler import Filler
+    from caesura.filler import Filler
 
 
 def serve(
     host: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Where to listen; only this machine can reach the default."
+            metavar="ADDRESS",
+            help="The address to listen at; only this machine can reach the default.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="PORT", help="The port; 0 is any that is free.")
+        int, typer.Option(metavar="PORT", help="The port; 0 chooses a free one.")
     ] = 8123,
     models: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
             metavar="MODEL",
-            help="A model to offer: a file, by its name without the ending, or one that comes with "
-            "caesura; may be given several times.",
+            help="A model to offer: a file, which is called by its name without the suffix, or a "
+            "model that comes with caesura; may be given several times.",
             show_default="text and music",
         ),
     ] = None,
 ) -> None:
     """Open a page on this machine: erase, fill, look and listen.
 
-    The page needs nothing from elsewhere. `/docs` describes the API behind it, `/metrics` is for
+    The page loads nothing from other servers. `/docs` describes its API, `/metrics` is for
     Prometheus; `docs/server.md` says what the server promises.
     """
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise CaesuraError("The server needs more packages: pip install 'caesura[web]'.") from None
+        raise ExtraMissingError(
+            "The server needs more packages: install them with `pip install 'caesura[web]'`."
+        ) from None
     from caesura.web import make_app
     from caesura.web.security import LOOPBACK
     from caesura.web.server import run
@@ -70,7 +72,7 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket there; the system chooses the port where 0 is given."""
+    """Return a socket; for port 0, the system chooses one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -80,18 +82,20 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def load_offered(models: list[str]) -> dict[str, "Filler"]:
-    """The models by the names that clients call them."""
+    """Return the models by the names that clients use."""
+    from caesura.filler import load
+
     fillers: dict[str, Filler] = {}
     for model in models:
         name = model if model in NAMES else Path(model).stem
         if name in fillers:
             raise CaesuraError(f"Two of the models are called '{name}': rename one of the files.")
-        fillers[name] = load_model(find_model(model))
+        fillers[name] = load(model)
     return fillers
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

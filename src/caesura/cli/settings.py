@@ -1,4 +1,4 @@
-"""Fields of a recipe or of a kind, as they are typed behind --set."""
+"""Fields of a recipe or of a kind, as they are given with --set."""
 
 import inspect
 from typing import Any
@@ -7,11 +7,14 @@ from caesura.errors import CaesuraError
 
 
 def parse_settings(settings: list[str]) -> dict[str, Any]:
-    """The fields by their names; what a command has an option of its own for is refused."""
+    """Return the fields by name; an argument of `caesura.train` is not one of them."""
     from caesura.training.recipe import parse_setting
-    from caesura.training.train import train as learn
+    from caesura.training.train import train
 
-    overrides = dict(parse_setting(setting) for setting in settings)
-    for name in overrides.keys() & inspect.signature(learn).parameters.keys():
-        raise CaesuraError(f"'{name}' cannot be set so: `caesura train --help` has its own option.")
-    return overrides
+    fields = dict(parse_setting(setting) for setting in settings)
+    for name in fields.keys() & inspect.signature(train).parameters.keys():
+        raise CaesuraError(
+            f"'{name}' cannot be given with --set, which is for fields of a recipe or of a kind; "
+            "see --help for the other options."
+        )
+    return fields

@@ -1,4 +1,4 @@
-"""DATA on the command line: files, folders, and public sets by their names."""
+"""DATA on the command line: files, directories, and public sets by name."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ class Source(NamedTuple):
     split: str | None  # None: a path
 
     def items(self, folder: Path | None) -> list[Any]:
-        """What `Kind.items` understands: the path, or the items of the set."""
+        """Return what `Kind.items` accepts: the path, or the items of the set."""
         from caesura import datasets
 
         if self.split is None:
@@ -24,15 +24,15 @@ class Source(NamedTuple):
 
 
 def parse_sources(names: Sequence[str], kind: str, split: str) -> list[Source]:
-    """What the names stand for; a path that exists wins over the name of a set.
+    """Return what the names stand for; an existing path wins over the name of a set.
 
-    `split` is that of a set whose name does not say `name:split`.
+    `split` is used for a set that is not named as `name:split`.
     """
     return [_parse(name, kind, split) for name in names]
 
 
 def load_sources(sources: Sequence[Source], folder: Path | None) -> Iterator[Any]:
-    """All items, loaded as they are asked for: other mistakes shall be known before."""
+    """Yield all items, each loaded when it is needed, so that other mistakes are found before."""
     for source in sources:
         yield from source.items(folder)
 
@@ -45,8 +45,8 @@ def _parse(name: str, kind: str, split: str) -> Source:
         return Source(name, None)
     known, _, chosen = name.partition(":")
     if known not in DATASETS and not _is_word(known):
-        raise CaesuraError(f"There is no file or folder '{name}'.")
-    dataset = lookup(DATASETS, known, "file, folder or public set")
+        raise CaesuraError(f"There is no file or directory '{name}'.")
+    dataset = lookup(DATASETS, known, "file, directory or public set")
     if dataset.kind != kind:
         raise CaesuraError(f"The set '{known}' is {dataset.kind}, not {kind}.")
     chosen = chosen or split
@@ -55,5 +55,5 @@ def _parse(name: str, kind: str, split: str) -> Source:
 
 
 def _is_word(name: str) -> bool:
-    """Whether it looks like the name of a set, and not like a path."""
+    """Return whether it looks like the name of a set, and not like a path."""
     return name.replace("_", "").isalnum()

@@ -1,37 +1,29 @@
-"""Filled tables as files: what was read from a CSV file is written as it stood there."""
+"""Filled tables as files."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from caesura.cli.filling import write_filled
 from caesura.files import replacing
-from caesura.kinds.series.csv_cells import fill_cells
+
+if TYPE_CHECKING:
+    from caesura.kinds import Item
 
 
-def write_table(output: Path, source: Path, given: Any, filled: Any) -> None:
-    """The filled table, as CSV or as Parquet; `given` is what `source` held.
-
-    Between CSV files, cells that were not empty keep the very characters that they had.
-    """
+def write_table(output: Path, item: "Item", table: Any) -> None:
+    """Write a filled table as CSV, like the table that was read, or as Parquet."""
+    if output.suffix.lower() != ".parquet":
+        write_filled(output, item, table)
+        return
     import pandas as pd
 
-    csv = output.suffix.lower() == ".csv"
-    if csv and source.suffix.lower() == ".csv" and len(given) == len(filled):
-        filled = fill_cells(source, given, filled)
-    _write(output, filled, index=not isinstance(filled.index, pd.RangeIndex))
-
-
-def write_samples(output: Path, tables: list[Any]) -> None:
-    """The tables one below the other, with the number of each."""
-    import pandas as pd
-
-    numbered = [t.assign(sample=number) for number, t in enumerate(tables, 1)]
-    index = not isinstance(tables[0].index, pd.RangeIndex)
-    _write(output, pd.concat(numbered, ignore_index=not index), index=index)
-
-
-def _write(output: Path, table: Any, index: bool) -> None:
     with replacing(output) as part:
-        if output.suffix.lower() == ".csv":
-            table.to_csv(part, index=index)
-        else:
-            table.to_parquet(part, index=index or None)
+        table.to_parquet(part, index=None if isinstance(table.index, pd.RangeIndex) else True)
+
+
+def stack(tables: list[Any]) -> Any:
+    """Return tables below each other, with the number of each in a column 'sample'."""
+    import pandas as pd
+
+    numbered = [table.assign(sample=number) for number, table in enumerate(tables, 1)]
+    return pd.concat(numbered, ignore_index=isinstance(tables[0].index, pd.RangeIndex))

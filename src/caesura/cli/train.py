@@ -11,8 +11,8 @@ import typer
 
 from caesura.cli.hosts import join
 from caesura.cli.interruption import Interruption
-from caesura.cli.options import DataFolder, Json, Seed
-from caesura.cli.output import answer_json, no_answers_yet, note, noted_warnings
+from caesura.cli.options import DataDirectory, Json, Seed
+from caesura.cli.output import answer_json, no_answers_yet, note
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
 from caesura.cli.sources import Source, load_sources, parse_sources
@@ -22,14 +22,14 @@ from caesura.training.progress import nothing_shown, showing
 
 def train(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="What to learn: text, music or series.")
+        str, typer.Argument(metavar="KIND", help="The kind of data: text, music or series.")
     ],
     data: Annotated[
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Files, folders, or public sets by name (`caesura data list`), of which the split "
-            "'train' is meant unless it is given as name:split. A path wins over a set's name.",
+            help="Files, directories, or public sets by name (`caesura data list`): the "
+            "split 'train', or another as name:split. An existing path wins over a set.",
         ),
     ],
     output: Annotated[
@@ -48,9 +48,9 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="DATA",
-            help="What to validate on; may be given several times.",
-            show_default="the split 'valid' of the public sets where DATA is nothing else, or a "
-            "part of DATA that is held out",
+            help="The data to validate on; may be given several times.",
+            show_default="the split 'valid' if DATA is public sets only, or a part of DATA that is "
+            "held out",
         ),
     ] = None,
     settings: Annotated[
@@ -64,31 +64,31 @@ def train(
     ] = None,
     seed: Seed = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from where an earlier run was stopped.")
+        bool, typer.Option("--resume", help="Continue from the checkpoint of an earlier run.")
     ] = False,
     hosts: Annotated[
         str | None,
         typer.Option(
             metavar="HOST,...",
-            help="Train on several machines together: the same command is given on each of them, "
-            "with all their names. The first one, as name or name:port, writes the model. 'auto' "
-            "asks the launcher: SLURM, Open MPI or Kubernetes.",
+            help="Train on several machines together: run the same command on each of them, with "
+            "all their names. The first one, as name or name:port, writes the model. 'auto' asks "
+            "the launcher: SLURM, Open MPI or Kubernetes.",
             show_default="$CAESURA_COORDINATOR, $CAESURA_PROCESSES and $CAESURA_PROCESS, or this "
             "process alone",
         ),
     ] = None,
-    folder: DataFolder = None,
+    folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
     """Train a model on data and write it to a file.
 
     While it runs, checkpoints are kept in MODEL.checkpoints; they are removed when the model is
-    written. Ctrl-C or `kill` stops the training once a checkpoint is saved, with exit code 130 or
-    143, and says how to resume; the resumed run ends with the very weights of an undisturbed one.
-    A second Ctrl-C ends it at once.
+    written. Ctrl-C or `kill` stops the training after a checkpoint is saved, with exit code 130 or
+    143, and prints how to resume; the resumed run ends with the same weights as one that was not
+    interrupted. A second Ctrl-C ends it at once.
 
-    DATA may be the folder that `caesura data pack` made: such texts are read from disk as they are
-    needed. Machines that train together must see the same DATA and the same folder of MODEL.
+    DATA may be a directory made by `caesura data pack`: such texts are read from disk as needed.
+    Machines that train together must see the same DATA and the same directory of MODEL.
     """
     from caesura.kinds import KINDS
 
@@ -112,7 +112,7 @@ def train(
     with Interruption() as interruption:
         try:
             shown = showing() if is_first() else nothing_shown()
-            with shown as report, noted_warnings(), no_answers_yet():
+            with shown as report, no_answers_yet():
                 filler = learn(
                     load_sources(sources, folder),
                     kind=kind,
@@ -127,8 +127,8 @@ def train(
                     **overrides,
                 )
         except Stopped:
-            note(f"Stopped; to go on: {_again(sys.argv[1:])}")
-            # Where none came here, another process was told to stop.
+            note(f"Stopped; to continue: {_again(sys.argv[1:])}")
+            # Without a signal here, another process was stopped.
             raise typer.Exit(128 + (interruption.signal or signal.SIGTERM)) from None
         if not is_first():
             return
@@ -142,7 +142,7 @@ def train(
 
 
 def _validation(sources: list[Source], given: list[Source]) -> list[Source]:
-    """The sources to validate on; none where a part of the data is to be held out."""
+    """Return the sources to validate on; none if a part of the data is to be held out."""
     if given:
         return given
     if all(source.split == "train" for source in sources):
@@ -151,7 +151,7 @@ def _validation(sources: list[Source], given: list[Source]) -> list[Source]:
 
 
 def _again(typed: list[str]) -> str:
-    """What to type to go on, from what was typed."""
+    """Return the command that continues, from what was typed."""
     if "--resume" in typed:
         return shlex.join(["caesura", *typed])
     place = typed.index("train") + 1

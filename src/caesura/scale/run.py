@@ -100,9 +100,9 @@ class Run:
         if self.arrangement is not None:
             if missing is not None:
                 raise CaesuraError(
-                    "The row says what is missing in it, and the run says it for all: only one may."
+                    "Both the row and the run say what is missing in it: only one of them may."
                 )
-            item, missing = self.arrangement.arrange(filler.kind, item)
+            item = self.arrangement.arrange(item)
         return Request(
             item, missing, draws=self.draws, strategy=self.strategy, seed=self.seed_of(row[ID])
         )
