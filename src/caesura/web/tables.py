@@ -67,7 +67,7 @@ def read_fill(fillers: Mapping[str, Filler], asked: TableFillQuestion) -> Table:
         raise CaesuraError("Nothing is missing in these columns.")
     if (count := int(missing.sum())) > MISSING:
         raise CaesuraError(
-            f"{count} values are missing in the table, and the server draws {MISSING} at most."
+            f"The table lacks {count} values, and the server draws {MISSING} at most."
         )
     return Table(asked, item, filler)
 
