@@ -98,7 +98,7 @@ def pack(
 
     sources = parse_sources(data, "text", "train")
     fields = dict(parse_setting(setting) for setting in settings or [])
-    with counting("characters read:") as count:
+    with counting("characters:") as count:
         packed = pack(
             list(load_sources(sources, folder)),
             output,
