@@ -45,6 +45,7 @@ from caesura.nets import bins
 from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net
 from caesura.scoring import scores
+from caesura.sequence import FrameSpec
 from caesura.strategies import BothWays, Window
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import Recipe, choose, parse_setting
@@ -143,10 +144,8 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
     calendar = tuple(chosen.kind_fields.get("calendar", ()))
     recipe = chosen.recipe
     architecture = Architecture(
-        direction="both",
-        frame="continuous",
-        size=columns + 2 * len(calendar),
-        informing=2 * len(calendar),
+        net="bidirectional",
+        frame=FrameSpec("continuous", columns + 2 * len(calendar), 2 * len(calendar)),
         head=recipe.head or "mixture",
         cell=recipe.cell,
         hidden=recipe.hidden,

@@ -41,8 +41,8 @@ def question(number: int) -> dict[str, object]:
     """Another gap and another seed for each."""
     start = number * 7 % (len(TEXT) - GAP)
     missing = [{"first": start, "stop": start + GAP}]
-    asked = {"kind": "text", "model": "text", "sequence": TEXT, "missing": missing}
-    return asked | {"samples": SAMPLES, "seed": number}
+    asked = {"model": "text", "sequence": TEXT, "missing": missing, "strategy": "nade"}
+    return asked | {"draws": SAMPLES, "samples": SAMPLES, "seed": number}
 
 
 async def ask(client: httpx.AsyncClient, clients: int, requests: int) -> tuple[float, list[float]]:

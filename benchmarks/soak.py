@@ -52,7 +52,6 @@ def text_question() -> dict[str, object]:
     length, gap = random.choice((80, 600)), random.randint(1, 6)
     first = random.randrange(length - gap)
     return {
-        "kind": "text",
         "model": "text",
         "sequence": TEXT[:length],
         "missing": [{"first": first, "stop": first + gap}],
@@ -63,7 +62,7 @@ def text_question() -> dict[str, object]:
 def music_question() -> dict[str, object]:
     first = random.randrange(STEPS - 10)
     boxes = [{"first": first, "stop": first + random.randint(1, 6)}]
-    return {"kind": "music", "model": "music", "sequence": SONG, "missing": boxes}
+    return {"model": "music", "sequence": SONG, "missing": boxes}
 
 
 def post(route: str, make: Callable[[], dict[str, object]]):
@@ -102,7 +101,7 @@ async def leave_speaking(client: httpx.AsyncClient) -> int:
     url = client.base_url
     _, writer = await asyncio.open_connection(url.host, url.port)
     head = f"POST /api/fill HTTP/1.1\r\nHost: {url.host}\r\nContent-Type: application/json\r\n"
-    writer.write(f'{head}Content-Length: 1000\r\n\r\n{{"kind": "te'.encode())
+    writer.write(f'{head}Content-Length: 1000\r\n\r\n{{"model": "te'.encode())
     await writer.drain()
     writer.close()
     return LEFT
@@ -120,7 +119,7 @@ QUESTIONS = {
     "probabilities": Question(6, post("/api/log_prob", text_question), (200, BUSY)),
     "marginals": Question(6, post("/api/marginals", text_question), (200, BUSY)),
     "look at a song": Question(
-        3, post("/api/song", lambda: {"model": "music", "sequence": SONG}), (200,)
+        3, post("/api/view", lambda: {"model": "music", "sequence": SONG}), (200,)
     ),
     "look at a table": Question(3, post("/api/table", lambda: {"sequence": TABLE}), (200,)),
     "the page": Question(3, get("/"), (200,)),

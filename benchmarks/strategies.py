@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array
 
 from caesura.nets.frames import Categorical
+from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, bidirectional, unidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import Estimate, Place, Strategy, Window, around_gaps
@@ -73,7 +74,9 @@ def all_orders(net: Net, values: Array, start: int, gap: int) -> Array:
         def fill(unknown: Array, t: Array) -> tuple[Array, Array]:
             states = net.states(net.inputs(values, unknown), jnp.ones(len(values), bool))
             context = net.contexts(states)[t]
-            return unknown.at[t].set(False), net.head.log_prob(context, values[t], unknown[t])
+            return unknown.at[t].set(False), net.head.log_prob(
+                Query(context, values[t], unknown[t])
+            )
 
         unknown = jnp.zeros(values.shape, bool).at[start : start + gap].set(True)
         return jax.lax.scan(fill, unknown, order)[1].sum()
@@ -91,7 +94,7 @@ def rerun_gibbs_step(net: Net, values: Array, t: int, chains: int) -> Array:
         nothing = jnp.zeros(values.shape, bool)
         states = net.states(net.inputs(values, nothing), jnp.ones(len(values), bool))
         missing = jnp.ones(1, bool)
-        return net.head.sample(key, net.contexts(states)[t], values[t], missing)
+        return net.head.sample(key, Query(net.contexts(states)[t], values[t], missing))
 
     copies = jnp.repeat(values[None], chains, axis=0)
     return jax.vmap(chain)(jax.random.split(KEY, chains), copies)
@@ -102,7 +105,7 @@ def forward_log_prob(net: Net, values: Array) -> Array:
     """log P of a sequence by the forward net."""
     nothing = jnp.zeros(values.shape, bool)
     contexts = net.contexts(net.states(net.inputs(values, nothing), jnp.ones(len(values), bool)))
-    return jax.vmap(net.head.log_prob)(contexts, values, ~nothing).sum()
+    return jax.vmap(net.head.log_prob)(Query(contexts, values, ~nothing)).sum()
 
 
 def loop_over_proposals(net: Net, values: np.ndarray, t: int) -> list[Array]:

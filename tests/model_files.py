@@ -98,6 +98,17 @@ def with_document(content: bytes, document: Any, sign: bool = True) -> bytes:
     return join(header | {"__metadata__": {"caesura": text}}, data)
 
 
+def as_format_1(document: dict[str, Any]) -> dict[str, Any]:
+    """The document as caesura 0.1 would have written it."""
+    nets = {}
+    for name, net in document["nets"].items():
+        rest = {key: value for key, value in net.items() if key not in ("net", "frame")}
+        frame = {"frame" if key == "name" else key: v for key, v in net["frame"].items()}
+        direction = {"bidirectional": "both", "forward": "forward", "onegram": "none"}[name]
+        nets[name] = {"direction": direction} | frame | rest
+    return document | {"format": 1, "nets": nets}
+
+
 def deep(levels: int) -> list[Any]:
     nested: list[Any] = []
     for _ in range(levels):

@@ -5,7 +5,7 @@ import string
 import jax
 import numpy as np
 
-from caesura.filler.filler import Filler
+from caesura.filler import Filler
 from caesura.kinds import Music, Text
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import bidirectional, onegram, unidirectional

@@ -67,7 +67,7 @@ def test_the_models_that_come_with_the_library_are_served():
     with served() as (address, said, _):
         assert address.startswith("http://127.0.0.1:")
         assert "Ctrl-C" in said
-        question = {"kind": "text", "model": "text", "sequence": "The qu___ brown fox"}
+        question = {"model": "text", "sequence": "The qu___ brown fox"}
         assert ask(address, "api/fill", question)["best"] == "The quick brown fox"
 
 

@@ -9,7 +9,9 @@ from caesura.errors import CaesuraError
 from caesura.nets import bins
 from caesura.nets.architecture import describe
 from caesura.nets.frames import Continuous
+from caesura.nets.heads.base import Query
 from caesura.nets.rnn import onegram, unidirectional
+from caesura.sequence import FrameSpec
 
 FRAME = Continuous(3)
 NOTHING = np.zeros((2, 3), bool)
@@ -100,8 +102,11 @@ def test_the_density_of_the_onegram_integrates_to_one():
     for d in range(3):
         frames = jnp.zeros((len(grid), 3)).at[:, d].set(grid)
         missing = jnp.arange(3) == d
-        score = jax.vmap(head.log_prob, in_axes=(None, 0, None))
-        total = 0.0025 * np.exp(np.asarray(score(jnp.zeros(0), frames, missing), np.float64)).sum()
+        score = jax.vmap(head.log_prob, in_axes=(Query(None, 0, None),))
+        total = (
+            0.0025
+            * np.exp(np.asarray(score(Query(jnp.zeros(0), frames, missing)), np.float64)).sum()
+        )
         assert total == pytest.approx(1, abs=2e-3)
 
 
@@ -110,7 +115,7 @@ def test_samples_of_the_onegram_fall_into_its_bins():
     frame, missing = jnp.array([0.0, 0.0, -1.0]), jnp.array([True, True, False])
     keys = jax.random.split(jax.random.key(0), draws)
     found = np.asarray(
-        jax.vmap(head.sample, in_axes=(0, None, None, None))(keys, jnp.zeros(0), frame, missing)
+        jax.vmap(head.sample, in_axes=(0, None))(keys, Query(jnp.zeros(0), frame, missing))
     )
     assert np.all(found[:, 2] == -1)
     for d in (0, 1):
@@ -124,6 +129,6 @@ def test_samples_of_the_onegram_fall_into_its_bins():
 def test_nets_of_numbers_are_described_and_built_again():
     shape = {"head": "mixture", "hidden": 4, "head_hidden": 5}
     forward = describe(unidirectional(jax.random.key(0), FRAME, **shape))
-    assert (forward.frame, forward.size, forward.head) == ("continuous", 3, "mixture")
+    assert (forward.frame, forward.head) == (FrameSpec("continuous", 3), "mixture")
     counts = describe(onegram(FRAME, counted()))
-    assert (counts.frame, counts.size, counts.head) == ("continuous", 3, "histogram")
+    assert (counts.frame, counts.head) == (FrameSpec("continuous", 3), "histogram")

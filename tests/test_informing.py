@@ -11,10 +11,11 @@ from caesura.errors import CaesuraError
 from caesura.filler.filler import Filler
 from caesura.hardware import Tuning
 from caesura.kinds import Series
-from caesura.nets.architecture import Architecture, describe
-from caesura.nets.frames import Continuous
+from caesura.nets.architecture import describe
+from caesura.nets.frames import Continuous, make_frame
 from caesura.nets.rnn import bidirectional
 from caesura.scoring.gaps import score_gaps, score_positions, score_steps
+from caesura.sequence import FrameSpec
 from caesura.strategies import NADE
 from caesura.training.batches import Example
 from caesura.training.objectives import total_nll, total_objective
@@ -82,14 +83,16 @@ def test_a_filler_never_fills_them(net, tmp_path):
     again = caesura.load(tmp_path / "a.model")
     assert again.kind == kind
     assert np.array_equal(again.fill(table, missing=slice(4, 6)).best, fill.best)
-    assert describe(net).informing == 1
+    assert describe(net).frame.informing == 1
 
 
 def test_a_net_and_a_kind_that_disagree_are_refused(net, tmp_path):
     kind = Series.learn([np.arange(12.0).reshape(4, 3)], least_observed=1)
-    with pytest.raises(CaesuraError, match="for 1 covariates, but the kind has 0"):
+    with pytest.raises(
+        CaesuraError,
+        match="with 1 covariates, but the kind has continuous frames",
+    ):
         Filler(kind, {"bidirectional": net}, "nade").save(tmp_path / "a.model")
-    shape = {"cell": "tanh", "hidden": 4, "layers": 1, "missing_input": "none"}
     for frame, informing in (("continuous", 3), ("binary", 1)):
         with pytest.raises(CaesuraError, match="'informing' must be at most"):
-            Architecture("both", frame, 3, "mixture", **shape, informing=informing)
+            make_frame(FrameSpec(frame, 3, informing))

@@ -10,13 +10,15 @@ import pytest
 
 from caesura.errors import CaesuraError
 from caesura.hardware import Tuning
-from caesura.nets.architecture import Architecture, describe
+from caesura.nets.architecture import describe
 from caesura.nets.bins import BINS, OFF, ON
-from caesura.nets.frames import Continuous
+from caesura.nets.frames import Continuous, make_frame
 from caesura.nets.heads import mixture
+from caesura.nets.heads.base import Query
 from caesura.nets.heads.mixture import Mixture
 from caesura.nets.memory import DEPTH
 from caesura.nets.rnn import bidirectional, onegram
+from caesura.sequence import FrameSpec
 from caesura.training.batches import Example
 from caesura.training.objectives import total_nll
 
@@ -46,7 +48,7 @@ def make_context(remembered: bool = True) -> np.ndarray:
 
 
 HEAD, CONTEXT = make(), make_context()
-SCORE = jax.jit(jax.vmap(HEAD.log_prob, in_axes=(None, 0, None)))
+SCORE = jax.jit(jax.vmap(HEAD.log_prob, in_axes=(Query(None, 0, None),)))
 
 
 def mask(*units: int) -> np.ndarray:
@@ -62,7 +64,7 @@ def with_levels(values: np.ndarray = VALUES) -> np.ndarray:
 
 
 def score(frame: np.ndarray, missing: np.ndarray, context: np.ndarray = CONTEXT) -> float:
-    return float(SCORE(jnp.asarray(context), jnp.asarray(frame[None]), jnp.asarray(missing))[0])
+    return float(SCORE(Query(*map(jnp.asarray, (context, frame[None], missing))))[0])
 
 
 def given(frame: np.ndarray, seen: list[int], unit: int) -> float:
@@ -97,7 +99,7 @@ def test_the_probability_of_levels_is_the_softmax_of_the_equation():
 def test_the_probabilities_of_all_levels_sum_to_one(missing):
     frames = np.unique(np.where(missing, with_levels(), VALUES), axis=0)
     assert len(frames) == {1: 2, 2: 3, 3: 6}[int(missing.sum())]
-    total = np.exp(np.asarray(SCORE(CONTEXT, frames, missing), np.float64)).sum()
+    total = np.exp(np.asarray(SCORE(Query(CONTEXT, frames, missing)), np.float64)).sum()
     assert total == pytest.approx(1, abs=1e-5)
 
 
@@ -105,7 +107,7 @@ def test_with_a_number_the_density_integrates_to_one():
     grid = np.sinh(np.linspace(-1, 1, 2001) * 7).astype(np.float32)
     frames = np.repeat(with_levels(), len(grid), axis=0)
     frames[:, 1] = np.tile(grid, len(LEVELS))
-    each = np.exp(np.asarray(SCORE(CONTEXT, frames, mask(1, 2, 3)), np.float64))
+    each = np.exp(np.asarray(SCORE(Query(CONTEXT, frames, mask(1, 2, 3))), np.float64))
     total = each @ np.tile(np.gradient(grid.astype(np.float64)), len(LEVELS))
     assert total == pytest.approx(1, abs=0.01)
 
@@ -126,11 +128,11 @@ def test_levels_depend_on_numbers_and_numbers_on_levels():
 def test_samples_are_levels_as_often_as_their_probability_says():
     draws, missing = 20_000, mask(2, 3)
     keys = jax.random.split(jax.random.key(0), draws)
-    sample = jax.jit(jax.vmap(HEAD.sample, in_axes=(0, None, None, None)))
-    found = np.asarray(sample(keys, CONTEXT, VALUES, missing))
+    sample = jax.jit(jax.vmap(HEAD.sample, in_axes=(0, None)))
+    found = np.asarray(sample(keys, Query(CONTEXT, VALUES, missing)))
     assert np.array_equal(found[:, ~missing], np.repeat(VALUES[None, ~missing], draws, axis=0))
     frames = with_levels()
-    probabilities = np.exp(np.asarray(SCORE(CONTEXT, frames, missing), np.float64))
+    probabilities = np.exp(np.asarray(SCORE(Query(CONTEXT, frames, missing)), np.float64))
     counts = [(found == frame).all(axis=1).sum() for frame in frames]
     assert sum(counts) == draws
     for count, p in zip(counts, probabilities, strict=True):
@@ -139,7 +141,9 @@ def test_samples_are_levels_as_often_as_their_probability_says():
 
 def test_the_marginal_of_a_switch_is_the_probability_of_its_level():
     missing = mask(2, 3)
-    found = np.exp(eqx.filter_jit(HEAD.marginals)(CONTEXT, VALUES, missing), dtype=np.float64)
+    found = np.exp(
+        eqx.filter_jit(HEAD.marginals)(Query(CONTEXT, VALUES, missing)), dtype=np.float64
+    )
     assert found.shape == (D, BINS)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
     for d, unit, switches in [(2, 2, [1]), (3, 3, [1, 0]), (4, 3, [0, 1])]:
@@ -154,8 +158,8 @@ def test_the_objective_is_the_mean_over_orders_of_numbers_and_whole_categories(m
     monkeypatch.setattr(mixture, "PREFIXES", 0.0)
     draws = 20_000
     keys = jax.random.split(jax.random.key(1), draws)
-    objective = jax.jit(jax.vmap(HEAD.objective, in_axes=(0, None, None, None)))
-    found = np.asarray(objective(keys, CONTEXT, VALUES, mask()))
+    objective = jax.jit(jax.vmap(HEAD.objective, in_axes=(0, None)))
+    found = np.asarray(objective(keys, Query(CONTEXT, VALUES, mask())))
     orders = [
         -sum(given(VALUES, list(order[:place]), unit) for place, unit in enumerate(order))
         for order in permutations(range(4))
@@ -166,8 +170,8 @@ def test_the_objective_is_the_mean_over_orders_of_numbers_and_whole_categories(m
 def test_prefixes_show_none_to_all_of_them_equally_often(monkeypatch):
     monkeypatch.setattr(mixture, "PREFIXES", 1.0)
     keys = jax.random.split(jax.random.key(1), 20_000)
-    objective = jax.jit(jax.vmap(HEAD.objective, in_axes=(0, None, None, None)))
-    found = np.asarray(objective(keys, CONTEXT, VALUES, mask()))
+    objective = jax.jit(jax.vmap(HEAD.objective, in_axes=(0, None)))
+    found = np.asarray(objective(keys, Query(CONTEXT, VALUES, mask())))
     wanted = 0.0
     for shown in range(4):
         seen = list(range(shown))
@@ -202,12 +206,12 @@ def test_the_onegram_counts_levels():
         count = (known == switches).all(axis=1).sum()
         frame = VALUES.copy()
         frame[3:5] = switches
-        found = head.log_prob(nothing, jnp.asarray(frame), jnp.asarray(mask(3)))
+        found = head.log_prob(Query(nothing, jnp.asarray(frame), jnp.asarray(mask(3))))
         assert float(found) == pytest.approx(np.log((count + 1) / (len(known) + 3)), abs=1e-4)
         assert np.exp(head.log_probs[3:5, [OFF, ON]].sum(axis=1)).max() < 1
     keys = jax.random.split(jax.random.key(0), 500)
-    sample = jax.vmap(head.sample, in_axes=(0, None, None, None))
-    drawn = np.asarray(sample(keys, nothing, jnp.asarray(VALUES), jnp.asarray(mask(2, 3))))
+    sample = jax.vmap(head.sample, in_axes=(0, None))
+    drawn = np.asarray(sample(keys, Query(nothing, jnp.asarray(VALUES), jnp.asarray(mask(2, 3)))))
     frames = with_levels()
     assert all((row == frames).all(axis=1).any() for row in drawn)
     assert {tuple(row) for row in drawn[:, 2:5]} == {tuple(row) for row in frames[:, 2:5]}
@@ -219,14 +223,13 @@ def test_frames_know_their_switches_and_so_do_descriptions():
     assert FRAME.start(jax.random.key(0))[2:5].tolist() == [0, 0, 0]
     net = bidirectional(jax.random.key(0), FRAME, head="mixture", hidden=4, head_hidden=5)
     told = describe(net)
-    assert (told.categories, told.informing) == ((2, 3), 1)
+    assert told.frame == FrameSpec("continuous", 6, 1, (2, 3))
     assert told.build(jax.random.key(1)).frame == FRAME
-    shape = {"cell": "tanh", "hidden": 4, "layers": 1, "missing_input": "none"}
     for frame, categories in [("continuous", (2, 4)), ("binary", (2,))]:
-        with pytest.raises(CaesuraError, match="do not fit into its"):
-            Architecture("both", frame, 3, "mixture", **shape, categories=categories)
+        with pytest.raises(CaesuraError, match="do not fit into a"):
+            make_frame(FrameSpec(frame, 3, categories=categories))
     with pytest.raises(CaesuraError, match="'categories' must be at least 2"):
-        Architecture("both", "continuous", 3, "mixture", **shape, categories=(1,))
+        make_frame(FrameSpec("continuous", 3, categories=(1,)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from caesura.errors import CaesuraError
 from caesura.nets.bins import BINS, EDGES
 from caesura.nets.frames import Binary, Continuous
 from caesura.nets.heads import make_head, mixture
+from caesura.nets.heads.base import Query
 from caesura.nets.heads.mixture import Mixture
 from caesura.nets.memory import DEPTH
 
@@ -104,9 +105,7 @@ def chain(head, frame, missing, order, sides=2):
 
 
 def log_prob(head, frame, missing, context=CONTEXT):
-    return eqx.filter_jit(head.log_prob)(
-        jnp.asarray(context), jnp.asarray(frame), jnp.asarray(missing)
-    )
+    return eqx.filter_jit(head.log_prob)(Query(*map(jnp.asarray, (context, frame, missing))))
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -122,13 +121,15 @@ def test_the_density_integrates_to_one_whatever_is_observed():
     head = eqx.tree_at(lambda h: h.b_s, make(), jnp.zeros(D))  # wide enough for the grid
     grid = np.sinh(np.linspace(-1, 1, 81) * 5).astype(np.float32)  # out to ±74
     weights = np.gradient(grid.astype(np.float64))
-    score = jax.jit(jax.vmap(head.log_prob, in_axes=(None, 0, None)))
+    score = jax.jit(jax.vmap(head.log_prob, in_axes=(Query(None, 0, None),)))
     for missing in SUBSETS[1:]:
         axes = [grid if m else np.array([x]) for m, x in zip(missing, FRAME, strict=True)]
         volume = [weights if m else np.ones(1) for m in missing]
         frames = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, D)
         cells = np.prod(np.stack(np.meshgrid(*volume, indexing="ij"), axis=-1), axis=-1).ravel()
-        total = np.sum(np.exp(np.asarray(score(CONTEXT, frames, missing), np.float64)) * cells)
+        total = np.sum(
+            np.exp(np.asarray(score(Query(CONTEXT, frames, missing)), np.float64)) * cells
+        )
         assert total == pytest.approx(1, abs=0.01)
 
 
@@ -143,9 +144,9 @@ def test_samples_follow_the_density_and_leave_the_observed_alone():
     """The share of the samples below some numbers, one component after the other."""
     head, draws = make(), 20_000
     keys = jax.random.split(jax.random.key(0), draws)
-    sample = jax.jit(jax.vmap(head.sample, in_axes=(0, None, None, None)))
+    sample = jax.jit(jax.vmap(head.sample, in_axes=(0, None)))
     missing = np.array([True, False, True])
-    found = np.asarray(sample(keys, CONTEXT, FRAME, missing), np.float64)
+    found = np.asarray(sample(keys, Query(CONTEXT, FRAME, missing)), np.float64)
     assert np.array_equal(found[:, 1], np.full(draws, FRAME[1]))
     w, m, s = (p[0] for p in parameters(head, FRAME, ~missing))
     for x in (-2.0, 0.0, 0.3, 1.0, 4.0):
@@ -162,17 +163,19 @@ def test_samples_follow_the_density_and_leave_the_observed_alone():
 
 def test_samples_do_not_look_at_what_is_missing():
     head, missing = make(), np.array([True, False, True])
-    sample = jax.jit(jax.vmap(head.sample, in_axes=(0, None, None, None)))
+    sample = jax.jit(jax.vmap(head.sample, in_axes=(0, None)))
     keys = jax.random.split(jax.random.key(0), 20)
     other = np.where(missing, 7, FRAME).astype(np.float32)
-    one, two = (sample(keys, CONTEXT, frame, missing) for frame in (FRAME, other))
+    one, two = (sample(keys, Query(CONTEXT, frame, missing)) for frame in (FRAME, other))
     assert np.array_equal(one, two)
 
 
 def test_marginals_are_the_masses_of_the_bins_given_what_is_observed():
     head = make()
     for missing in SUBSETS:
-        found = np.exp(eqx.filter_jit(head.marginals)(CONTEXT, FRAME, missing), dtype=np.float64)
+        found = np.exp(
+            eqx.filter_jit(head.marginals)(Query(CONTEXT, FRAME, missing)), dtype=np.float64
+        )
         w, m, s = (p[..., None] for p in parameters(head, FRAME, ~missing))
         below = (w / (1 + np.exp(-(EDGES - m) / s))).sum(axis=1)
         wanted = np.diff(below, axis=1, prepend=0, append=1)
@@ -192,8 +195,8 @@ def test_what_is_not_known_is_neither_seen_nor_scored_but_minus_one_is_a_number(
     seen = np.array([False, True, False])
     wanted = np.log(density(head, frame, seen, 2, frame[2]))
     assert log_prob(head, frame, last) == pytest.approx(wanted, abs=1e-4)
-    given = (jnp.asarray(CONTEXT), jnp.asarray(frame), jnp.asarray(last))
-    gradient = jax.grad(lambda h: h.objective(jax.random.key(0), *given))(head)
+    given = Query(jnp.asarray(CONTEXT), jnp.asarray(frame), jnp.asarray(last))
+    gradient = jax.grad(lambda h: h.objective(jax.random.key(0), given))(head)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
@@ -214,8 +217,8 @@ def test_the_objective_is_the_mean_over_orders_and_prefixes(share, monkeypatch):
     monkeypatch.setattr(mixture, "PREFIXES", share)
     head, draws = make(), 20_000
     keys = jax.random.split(jax.random.key(1), draws)
-    objective = jax.jit(jax.vmap(head.objective, in_axes=(0, None, None, None)))
-    found = np.asarray(objective(keys, CONTEXT, FRAME, SUBSETS[0]))
+    objective = jax.jit(jax.vmap(head.objective, in_axes=(0, None)))
+    found = np.asarray(objective(keys, Query(CONTEXT, FRAME, SUBSETS[0])))
     of_sets, of_prefixes = expectations(head, FRAME)
     wanted = (1 - share) * of_sets + share * of_prefixes
     assert abs(found.mean() - wanted) < 5 * found.std() / draws**0.5

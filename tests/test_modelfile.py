@@ -118,7 +118,7 @@ def test_info_speaks_of_the_file_without_its_weights(place):
     info = read_info(place)
     assert info["kind"] == {"name": "text", "fields": {"alphabet": ALPHABET, "gap_char": "_"}}
     assert (info["strategy"], info["training"]) == ("nade", TRAINING)
-    assert (info["format"], info["caesura"]) == (1, caesura.__version__)
+    assert (info["format"], info["caesura"]) == (2, caesura.__version__)
     assert (info["bytes"], info["dtypes"]) == (len(content), ["float32"])
     both = info["nets"]["bidirectional"]
     assert (both["cell"], both["hidden"], both["missing_input"]) == ("lstm", 3, "added")

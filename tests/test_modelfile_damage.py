@@ -17,8 +17,10 @@ import caesura
 from caesura.filler.filler import Filler
 from caesura.modelfile import read_info
 from caesura.nets.architecture import Architecture
+from caesura.sequence import FrameSpec
 from model_files import (
     SKELETON,
+    as_format_1,
     assert_same,
     deep,
     document_of,
@@ -86,8 +88,12 @@ def test_a_path_without_a_file_gets_one_sentence(place):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"format": 2}, r"newer caesura \(format 2\); this one reads format 1"),
-        ({"format": 2, "kind": None, "more": 1}, "newer caesura"),
+        (
+            {"format": 3, "caesura": "0.9.1"},
+            r"caesura 0.9.1 in format 3, .* up to 2: install caesura 0.9.1 or a later version",
+        ),
+        ({"format": 3, "kind": None, "more": 1}, "in format 3"),
+        ({"format": 3, "caesura": ["0.9"]}, "'caesura' is not given by a string"),
         ({"format": 0}, "no format 0"),
         ({"format": True}, "no format number"),
         ({"format": "1"}, "no format number"),
@@ -101,9 +107,9 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"kind.fields": {"gap_char": "_"}}, "kind lacks its field 'alphabet'"),
         ({"kind.fields.alphabet": 4}, "'alphabet' of the kind cannot be of type int"),
         ({"kind.fields.colour": 4}, "a field 'colour'"),
-        ({"kind.fields.alphabet": "abcdef"}, "but the kind has categorical ones of size 6"),
+        ({"kind.fields.alphabet": "abcdef"}, "but the kind has categorical frames of size 6"),
         ({"kind.fields.alphabet": ""}, "the alphabet is 'learn', 'paper' or a string of symbols"),
-        ({"kind.name": "switches"}, "but the kind has binary ones of size 4"),
+        ({"kind.name": "switches"}, "but the kind has binary frames of size 4"),
         (
             {"kind.name": "switches", "kind.fields.steps_per_beat": 2**40},
             "'steps_per_beat' of the kind is out of range",
@@ -116,14 +122,19 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"nets.forward.cell": {}}, "'cell' of the forward net cannot be of type dict"),
         ({"nets.forward.head": "softmix"}, "did you mean 'softmax'"),
         ({"nets.forward.head": "bernoulli"}, "head 'bernoulli' is for binary frames"),
-        ({"nets.forward.head": "constant"}, "'constant' is for nets without cells"),
-        ({"nets.onegram.head": "softmax"}, "'constant' is for nets without cells"),
-        ({"nets.forward.frame": "binary"}, "is for binary frames of size 4"),
-        ({"nets.forward.frame": "bnary"}, "did you mean 'binary'"),
-        ({"nets.forward.direction": "fore"}, "no direction called 'fore'"),
-        ({"nets.forward.direction": "both"}, "tensor 'forward.backward.cells.0.W_h' is missing"),
-        ({"nets.onegram.layers": 1}, "no direction of time"),
-        ({"nets.forward.missing_input": "gating"}, "only a net of both directions"),
+        ({"nets.forward.head": "constant"}, "'constant' is not for a forward net"),
+        ({"nets.onegram.head": "softmax"}, "'softmax' is not for a onegram net"),
+        ({"nets.forward.frame.name": "binary"}, "is for binary frames of size 4"),
+        ({"nets.forward.frame.name": "bnary"}, "did you mean 'binary'"),
+        ({"nets.forward.frame": "binary"}, "'frame' of the forward net is not described"),
+        ({"nets.forward.frame": {"name": "binary"}}, "lacks its field 'size'"),
+        ({"nets.forward.frame.informing": 1.5}, "'informing' .* cannot be of type float"),
+        ({"nets.forward.frame.categories": 3}, "is not a list"),
+        ({"nets.forward.frame.colour": 3}, "a field 'colour'"),
+        ({"nets.forward.net": "fore"}, "did you mean 'forward'"),
+        ({"nets.forward.net": "bidirectional"}, "is described as a bidirectional net"),
+        ({"nets.onegram.layers": 1}, "a one-gram has no cells"),
+        ({"nets.forward.missing_input": "gating"}, "only a bidirectional net"),
         ({"nets.forward.missing_input": "adding"}, "no missing-value input called 'adding'"),
         ({"nets.forward.hidden": 2}, r"has the shape \[1, 4\], .* wants \[2, 4\]"),
         ({"nets.forward.hidden": 0}, "'hidden' must be at least 1"),
@@ -133,7 +144,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"nets.forward.hidden": 1.0}, "cannot be of type float"),
         ({"nets.forward.hidden": True}, "cannot be of type bool"),
         ({"nets.forward.layers": 10**6}, "'layers' must be at most"),
-        ({"nets.forward.size": 0x110001}, "'size' must be at most"),
+        ({"nets.forward.frame.size": 0x110001}, "'size' must be at most"),
         ({"strategy": "nada"}, "did you mean 'nade'"),
         ({"strategy": None}, "'strategy' is not given by a string"),
         ({"training": [1]}, "'training' is not a JSON object"),
@@ -243,7 +254,8 @@ def test_a_lying_size_allocates_nothing(place, tiny, layers):
     document = document_of(place.read_bytes())
     net = document["nets"]["forward"] | {"cell": "lstm", "hidden": 2**16, "layers": layers}
     document["nets"] = {"forward": net}
-    architecture = Architecture(**net | {"categories": ()})  # JSON has no tuples
+    frame = FrameSpec(**net["frame"] | {"categories": ()})  # JSON has no tuples
+    architecture = Architecture(**net | {"frame": frame})
     shapes = jax.tree_util.tree_flatten_with_path({"forward": architecture.skeleton()})[0]
     at, header = 0, {"__metadata__": {"caesura": json.dumps(document)}}
     for way, leaf in shapes:
@@ -339,11 +351,16 @@ def shaken(draw: random.Random, value: Any) -> Any:
     return draw.choice(JUNK)
 
 
-def test_a_signed_configuration_with_junk_loads_or_gets_one_sentence(place, tiny):
+@pytest.mark.parametrize("older", [False, True])
+def test_a_signed_configuration_with_junk_loads_or_gets_one_sentence(place, tiny, older):
     tiny.save(place)
     content = place.read_bytes()
     draw = random.Random(1)
     document = document_of(content)
+    if older:
+        document = as_format_1(document)
+        place.write_bytes(with_document(content, document))
+        assert_same(caesura.load(place), tiny)
     for _ in range(300):
         place.write_bytes(with_document(content, shaken(draw, document)))
         try:

@@ -9,6 +9,7 @@ import pytest
 import oracle
 from caesura.nets.cells import CELLS
 from caesura.nets.frames import Binary, Categorical
+from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Input, bidirectional, unidirectional
 
 T, HIDDEN = 6, 5
@@ -42,7 +43,7 @@ def outputs(net, inputs, valid):
     """Log-probabilities [T, D, K] of every value at every step."""
     contexts = net.contexts(net.states(inputs, valid))
     frame = jnp.zeros(net.frame.components, jnp.int32)
-    return jax.vmap(lambda context: net.head.marginals(context, frame, frame == 0))(contexts)
+    return jax.vmap(lambda context: net.head.marginals(Query(context, frame, frame == 0)))(contexts)
 
 
 @eqx.filter_jit

@@ -12,6 +12,7 @@ import oracle
 from caesura.errors import CaesuraError
 from caesura.hardware import Tuning
 from caesura.nets.architecture import describe
+from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, bidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, around_missing
@@ -92,7 +93,7 @@ def test_the_loss_is_on_what_is_unseen_and_on_whole_frames_elsewhere(head):
     inputs = net.inputs(jnp.asarray(values), jnp.asarray(unknown))
     contexts = net.contexts(net.states(inputs, everywhere[:, 0]))
     asked = jnp.asarray([[1, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]], bool)
-    total = jax.vmap(net.head.log_prob)(contexts, jnp.asarray(values), asked).sum()
+    total = jax.vmap(net.head.log_prob)(Query(contexts, jnp.asarray(values), asked)).sum()
     assert float(found.nll) == pytest.approx(-float(total), rel=1e-5)
     assert found.steps == 5
 
@@ -134,7 +135,7 @@ def by_hand(net: Net, values: np.ndarray, missing: np.ndarray) -> float:
             inputs = net.inputs(jnp.asarray(values), jnp.asarray(unknown))
             context = net.contexts(net.states(inputs, valid))[t]
             log_prob += float(
-                net.head.log_prob(context, jnp.asarray(values[t]), jnp.asarray(missing[t]))
+                net.head.log_prob(Query(context, jnp.asarray(values[t]), jnp.asarray(missing[t])))
             )
             unknown[t] = False
         probs.append(np.exp(log_prob))

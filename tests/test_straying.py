@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from caesura.nets.frames import Continuous
+from caesura.nets.heads.base import Query
 from caesura.nets.heads.mixture import NARROWEST, WIDEST, Mixture
 from caesura.nets.memory import DEPTH
 
@@ -18,5 +19,5 @@ def test_no_part_is_wider_than_the_widest(asked, had):
     bias = jnp.array([0, 0, 0, 0, 0, 0, asked, asked, asked], jnp.float32)
     head = eqx.tree_at(lambda h: h.b_y, head, bias)
     context = jnp.zeros(2 * (2 + 2 * DEPTH))  # no neighbours: the line is at zero, its scale one
-    found = head.log_prob(context, jnp.zeros(1), jnp.ones(1, bool))
+    found = head.log_prob(Query(context, jnp.zeros(1), jnp.ones(1, bool)))
     assert float(found) == pytest.approx(-np.log(4 * (NARROWEST + np.exp(had))), abs=1e-5)

@@ -10,6 +10,7 @@ import pytest
 import caesura
 from caesura.errors import CaesuraError
 from caesura.hardware import Tuning
+from caesura.nets.heads.base import Query
 from caesura.sequence import UNKNOWN
 from caesura.training.batches import Chunks, Corpus, Example, hide, shift
 from caesura.training.loop import Data, _given_up, begin, fit
@@ -133,7 +134,9 @@ def test_the_loss_is_the_sum_over_targets(head):
         states = net.states(net.inputs(some, unknown), jnp.ones(length, bool))
         for t, context in enumerate(net.contexts(states)):
             if targets[t, row] and not (some[t] == UNKNOWN).all():
-                total -= net.head.log_prob(context, some[t], jnp.ones(net.frame.components, bool))
+                total -= net.head.log_prob(
+                    Query(context, some[t], jnp.ones(net.frame.components, bool))
+                )
                 count += 1
     found = total_nll(net, example, Tuning())
     assert found.nll == pytest.approx(float(total), rel=1e-5)

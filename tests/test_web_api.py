@@ -11,12 +11,12 @@ from fastapi.testclient import TestClient
 from caesura.kinds import Song
 from caesura.strategies import GSN
 from caesura.web import make_app
-from caesura.web.limits import BODY_BYTES, CHARACTERS
+from caesura.web.limits import BODY_BYTES, STEPS
 from caesura.web.security import LOOPBACK
 from demo.tune import song as greensleeves
 from small_fillers import music_filler, text_filler
 
-TEXT = {"kind": "text", "model": "words", "sequence": "the qu__k fox"}
+TEXT = {"model": "words", "sequence": "the qu__k fox"}
 
 
 @pytest.fixture(scope="module")
@@ -48,29 +48,36 @@ def encoded(song: Song) -> str:
 
 def music(**more):
     boxes = [{"first": 30, "stop": 34}]
-    return {
-        "kind": "music",
-        "model": "tunes",
-        "sequence": encoded(greensleeves()),
-        "missing": boxes,
-    } | more
+    return {"model": "tunes", "sequence": encoded(greensleeves()), "missing": boxes} | more
 
 
 def test_the_models_that_are_offered(client):
     words, tunes = client.get("/api/models").json()
-    assert (words["name"], words["kind"], words["gap_char"]) == ("words", "text", "_")
-    assert (tunes["name"], tunes["kind"], tunes["steps_per_beat"]) == ("tunes", "music", 2)
-    assert words["strategies"] == ["nade", "bothways", "gsn", "sir", "oneway", "onegram"]
+    assert (words["name"], words["kind"], words["fields"]["gap_char"]) == ("words", "text", "_")
+    assert (tunes["name"], tunes["kind"], tunes["fields"]) == (
+        "tunes",
+        "music",
+        {"steps_per_beat": 2},
+    )
+    assert set(words["strategies"]) == {"nade", "bothways", "gsn", "sir", "oneway", "onegram"}
     assert words["strategy"] == "nade"
 
 
 @pytest.mark.parametrize("strategy", [None, "oneway"])
 def test_a_text_is_filled_as_the_library_fills_it(client, fillers, strategy):
-    asked = {"samples": 3, "seed": 7, "strategy": strategy}
+    asked = {"samples": 3, "draws": 8, "seed": 7, "strategy": strategy}
     told = client.post("/api/fill", json=TEXT | asked | {"missing": [{"first": 0, "stop": 1}]})
     assert told.status_code == 200, told.text
     fill = fillers["words"].fill(TEXT["sequence"], missing=[0], **asked)
-    assert told.json() == json.loads(fill.to_json()) | {"kind": "text"}
+    assert told.json() == fill.to_dict() | {"kind": "text", "views": [{}] * 3}
+
+
+def test_draws_are_the_librarys_unless_specified(client, fillers):
+    told = client.post("/api/fill", json=TEXT).json()
+    fill = fillers["words"].fill(TEXT["sequence"])
+    assert [one["sequence"] for one in told["candidates"]] == [c.sequence for c in fill.candidates]
+    assert told["covered"] == pytest.approx(fill.covered)
+    assert told["samples"] == []
 
 
 def test_probabilities_are_those_of_the_library(client, fillers):
@@ -92,7 +99,7 @@ def test_the_last_of_a_chain_is_what_gsn_fills_with(client, fillers):
     lines = [json.loads(line) for line in told.text.splitlines()]
     assert [line["steps"] for line in lines] == [5, 10, 20, 50, 100]
     fill = fillers["words"].fill(
-        TEXT["sequence"], samples=2, seed=3, strategy=GSN(jnp.asarray(100), 25)
+        TEXT["sequence"], samples=2, draws=2, seed=3, strategy=GSN(jnp.asarray(100), 25)
     )
     assert lines[-1]["fill"]["samples"] == fill.samples
     assert np.allclose(lines[-1]["fill"]["log_probs"], fill.log_probs, atol=1e-5)
@@ -104,19 +111,21 @@ def test_a_song_is_filled_as_the_library_fills_it(client, fillers):
     assert told["best"] == encoded(fill.best)
     assert told["samples"] == [encoded(sample) for sample in fill.samples]
     roll = np.zeros_like(fill.values)
-    for key, first, stop, _ in told["notes"][told["samples"].index(told["best"])]:
+    sample = fillers["tunes"].kind.open(fill.samples[0]).sequence.values
+    for key, first, stop, _ in told["views"][0]["notes"]:
         roll[first:stop, key - 21] = 1
-    assert np.array_equal(roll, fill.values)
+    assert np.array_equal(roll, sample)
 
 
 def test_pinned_notes_sound_and_keys_outside_the_boxes_stay(client, fillers):
     boxes = [{"first": 30, "stop": 34, "lowest": 50, "highest": 70}]
     pinned = [{"first": 31, "stop": 33, "lowest": 61, "highest": 61}]
-    told = client.post("/api/fill", json=music(missing=boxes, pinned=pinned)).json()
-    before = fillers["tunes"].kind.read(greensleeves()).values
+    told = client.post("/api/fill", json=music(missing=boxes, pinned=pinned, samples=4)).json()
+    kind = fillers["tunes"].kind
+    before = kind.open(greensleeves()).sequence.values
+    assert len(told["samples"]) == 4
     for sample in told["samples"]:
-        song = Song.from_bytes(base64.b64decode(sample))
-        roll = fillers["tunes"].kind.read(song).values
+        roll = kind.open_content(base64.b64decode(sample)).sequence.values.copy()
         assert roll[31:33, 61 - 21].all()
         roll[30:34, 50 - 21 : 71 - 21] = before[30:34, 50 - 21 : 71 - 21]
         assert np.array_equal(roll, before)
@@ -124,7 +133,7 @@ def test_pinned_notes_sound_and_keys_outside_the_boxes_stay(client, fillers):
 
 def test_a_song_on_the_grid(client):
     asked = {"model": "tunes", "sequence": encoded(greensleeves())}
-    told = client.post("/api/song", json=asked).json()
+    told = client.post("/api/view", json=asked).json()
     assert told["steps"] == 17 * 6
     assert told["bars"] == list(range(0, 17 * 6, 6))
     assert told["seconds"] == pytest.approx([0.32 * step for step in range(17 * 6 + 1)], abs=1e-3)
@@ -144,30 +153,32 @@ def test_the_time_of_a_song_follows_its_tempo(client):
         Message("note_off", note=60, time=100),
     ]
     sequence = base64.b64encode(content(file)).decode()
-    told = client.post("/api/song", json={"model": "tunes", "sequence": sequence}).json()
+    told = client.post("/api/view", json={"model": "tunes", "sequence": sequence}).json()
     assert told["seconds"] == [0, 0.25, 0.5, 0.75, 1, 1.125, 1.25]
 
 
 BAD = {
     "no model of that name": TEXT | {"model": "wrods"},
     "a path": TEXT | {"model": "/etc/passwd"},
-    "a model of another kind": TEXT | {"model": "tunes"},
-    "a song for a text model": music(model="words"),
-    "no such strategy": TEXT | {"strategy": "bayes"},
+    "a text for a model of music": TEXT | {"model": "tunes"},
+    "a strategy that takes minutes": TEXT | {"strategy": "bayes"},
+    "no such strategy": TEXT | {"strategy": "magic"},
     "a number in quotes": TEXT | {"seed": "3"},
     "a seed below zero": TEXT | {"seed": -1},
     "a seed too large": TEXT | {"seed": 2**32},
-    "a field that means nothing": TEXT | {"sample": 3},
+    "a field that is unknown": TEXT | {"kind": "text"},
     "an empty text": TEXT | {"sequence": ""},
-    "a text too long": TEXT | {"sequence": "a" * (CHARACTERS + 1)},
+    "a text too long": TEXT | {"sequence": "a" * (STEPS + 1)},
     "half a character": TEXT | {"sequence": "a\ud800_"},
-    "a span outside": TEXT | {"missing": [{"first": 5, "stop": 99}]},
-    "a span that runs backwards": TEXT | {"missing": [{"first": 5, "stop": 3}]},
-    "too much work": TEXT | {"sequence": "_" * 2000},
-    "no kind": {"model": "words", "sequence": "a_"},
-    "another kind": TEXT | {"kind": "series"},
+    "a box outside": TEXT | {"missing": [{"first": 5, "stop": 99}]},
+    "a box that runs backwards": TEXT | {"missing": [{"first": 5, "stop": 3}]},
+    "a component that a text lacks": TEXT | {"missing": [{"first": 5, "stop": 6, "highest": 1}]},
+    "pinned characters": TEXT | {"pinned": [{"first": 5, "stop": 6}]},
+    "too much work": TEXT | {"sequence": "_" * 2000, "strategy": "gsn", "draws": 64},
+    "no sequence": {"model": "words"},
     "no base64": music(sequence="!"),
     "bad base64": music(sequence="AAAAA"),
+    "base64 of other letters": music(sequence="éééé"),
     "no song": music(sequence=base64.b64encode(b"RIFF....").decode()),
     "half a song": music(sequence=encoded(greensleeves())[:200]),
     "keys that run downwards": music(
@@ -189,7 +200,7 @@ def test_a_mistake_is_one_sentence(client, name, route):
     sentence(answer, 422)
 
 
-@pytest.mark.parametrize("samples", [0, 65, "3", 1.5, None, True])
+@pytest.mark.parametrize("samples", [-1, 65, "3", 1.5, None, True])
 def test_samples_are_a_number_within_bounds(client, samples):
     assert "samples" in sentence(client.post("/api/fill", json=TEXT | {"samples": samples}), 422)
 
@@ -199,7 +210,7 @@ def test_samples_are_a_number_within_bounds(client, samples):
     [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"kind": NaN}', b"1" * 5000, b'"\\ud800"', b"\x00"],
     ids=range(8),
 )
-@pytest.mark.parametrize("route", ["fill", "song"])
+@pytest.mark.parametrize("route", ["fill", "view"])
 def test_what_is_no_json_is_refused(client, body, route):
     answer = client.post(
         f"/api/{route}", content=body, headers={"content-type": "application/json"}
@@ -261,9 +272,10 @@ def test_requests_are_counted_by_route(client):
     client.get("/healthz")
     client.get("/made/up")
     told = client.get("/metrics")
-    assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert told.headers["content-type"].startswith("text/plain; version=")
     assert 'caesura_requests_total{method="GET",route="/healthz",status="200"}' in told.text
     assert "made" not in told.text
+    assert 'caesura_request_seconds_bucket{le="0.01",route="/healthz"}' in told.text
     assert "caesura_waiting 0" in told.text
 
 
@@ -271,7 +283,7 @@ def test_the_description_names_every_route(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert set(paths) == {
         *("/api/models", "/api/fill", "/api/fill/chain", "/api/log_prob", "/api/marginals"),
-        *("/api/song", "/api/table", "/api/fill/series", "/healthz", "/metrics"),
+        *("/api/view", "/api/table", "/api/fill/series", "/healthz", "/metrics"),
     }
     for path, methods in paths.items():
         for method in methods.values():

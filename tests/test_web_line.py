@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from caesura.web import Limits, make_app
 from caesura.web import answers as answers_module
 from caesura.web.gone import GoneError, unless_gone
-from caesura.web.queue import Line
+from caesura.web.queue import LateError, Line
 from small_fillers import text_filler
 from test_web_api import TEXT, sentence
 
@@ -27,7 +27,7 @@ def held(monkeypatch):
     begun, let, asked = threading.Semaphore(0), threading.Event(), []
 
     def log_prob(task):
-        asked.append(task.data)
+        asked.append(task.request.data.original)
         begun.release()
         assert let.wait(30)
         return answers_module.LogProbAnswer(log_prob=0.0, standard_error=0.0)
@@ -70,7 +70,7 @@ def test_an_answer_that_does_not_come_in_time_is_given_up(fillers, held):
     with TestClient(make_app(fillers, limits=limits), raise_server_exceptions=False) as client:
         first, answers = in_background(client, TEXT)
         assert begun.acquire(timeout=30)
-        # It waits behind the first, and is never begun.
+        # It waits after the first, and is never begun.
         sentence(client.post("/api/log_prob", json=TEXT | {"sequence": "never_"}), 504)
         first.join(30)
         sentence(answers[0], 504)
@@ -86,18 +86,18 @@ def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
     together = []
     whole = answers_module.fill_all
 
-    def fill_all(tasks, size):
+    def fill_all(tasks, left):
         together.append(len(tasks))
-        return whole(tasks, size)
+        return whole(tasks, left)
 
     monkeypatch.setattr(answers_module, "fill_all", fill_all)
     alike = [
-        TEXT | {"sequence": text, "seed": seed}
+        TEXT | {"sequence": text, "seed": seed, "samples": 8, "draws": 8}
         for seed, text in enumerate(
             ["the qu__k fox", "a la__ dog s ps", "____s over it", "jumps over th_"]
         )
     ]
-    others = [{"samples": 3}, {"strategy": "oneway"}, {"sequence": "complete"}]
+    others = [{"draws": 3}, {"strategy": "oneway"}, {"sequence": "complete"}]
     asked = alike + [TEXT | other for other in others]
     with TestClient(make_app(fillers), raise_server_exceptions=False) as client:
         in_background(client, TEXT)
@@ -113,9 +113,10 @@ def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
     assert sorted(together) == [1, 1, 1, 4]
     for question, (_, told) in zip(asked, waiting, strict=True):
         told = told[0].json()
-        options = {name: question[name] for name in ("samples", "strategy") if name in question}
-        options = {"samples": 8, "seed": question.get("seed", 0)} | options
+        names = ("samples", "draws", "strategy", "seed")
+        options = {name: question[name] for name in names if name in question}
         fill = fillers["words"].fill(question["sequence"], **options)
+        assert told["best"] == fill.best
         assert told["samples"] == fill.samples
         assert np.allclose(told["log_probs"], fill.log_probs, atol=1e-4)
         assert np.allclose(told["confidence"], fill.confidence, atol=1e-5)
@@ -124,7 +125,7 @@ def test_fills_that_wait_together_are_done_together(fillers, held, monkeypatch):
 def test_what_a_client_does_not_wait_for_is_never_begun():
     worked, let = [], threading.Event()
 
-    def work(items):
+    def work(items, left):
         worked.extend(items)
         assert let.wait(30)
         return items
@@ -149,3 +150,44 @@ def test_what_a_client_does_not_wait_for_is_never_begun():
 
     asyncio.run(first_waits_second_leaves())
     assert worked == ["first", "third"]
+
+
+def test_a_failure_goes_to_its_own_client():
+    def work(items, left):
+        return [ValueError(item) if item == "bad" else item for item in items]
+
+    async def together():
+        line, let = Line(waiting=8, together=8, seconds=30.0), threading.Event()
+        before = asyncio.create_task(line.run(lambda *_: [let.wait(30)], None))
+        await asyncio.sleep(0.1)
+        items = ("good", "bad", "fine")
+        rest = [asyncio.create_task(line.run(work, item, "alike")) for item in items]
+        await asyncio.sleep(0.1)
+        let.set()
+        assert await before
+        answers = await asyncio.gather(*rest, return_exceptions=True)
+        line.close()
+        return answers
+
+    good, bad, fine = asyncio.run(together())
+    assert (good, fine) == ("good", "fine")
+    assert isinstance(bad, ValueError)
+
+
+def test_work_that_all_have_left_is_given_up():
+    ended = threading.Event()
+
+    def work(items, left):
+        while not left():
+            pass
+        ended.set()
+        raise GoneError
+
+    async def leave():
+        line = Line(waiting=8, together=8, seconds=0.2)
+        with pytest.raises(LateError):
+            await line.run(work, None)
+        assert await asyncio.to_thread(ended.wait, 20)
+        line.close()
+
+    asyncio.run(leave())

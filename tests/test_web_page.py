@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
 
-from caesura.kinds import Song
 from caesura.training.train import train
 from caesura.web import Limits, make_app, tables
 from demo.tune import song as greensleeves
@@ -179,7 +178,7 @@ def test_the_journey_of_a_song(page, tmp_path):
     assert waiting.value.suggested_filename == "Greensleeves-filled-2.mid"
     waiting.value.save_as(tmp_path / "filled.mid")
     kind = music_filler().kind
-    old, new = (kind.read(s).values for s in (greensleeves(), Song.load(tmp_path / "filled.mid")))
+    old, new = (kind.open(s).sequence.values for s in (greensleeves(), tmp_path / "filled.mid"))
     outside = [*range(30), *range(42, len(old))]
     assert (old[outside] == new[outside]).all()
     assert (old[30:42] != new[30:42]).any()
@@ -197,7 +196,7 @@ def test_the_journey_of_a_song(page, tmp_path):
     page.fill("#bar-last", "3")
     page.click("#erase-numbers")
     assert "erased from bar 2 to bar 3" in page.get_attribute("#roll", "aria-label")
-    page.click("text=brings back")
+    page.click("text=restores")
     box = page.locator("#roll").bounding_box()
     page.mouse.move(box["x"] + 45, box["y"] + 22)
     page.mouse.down()
@@ -304,7 +303,10 @@ def test_a_table_of_ones_own_and_a_fit_that_is_stopped(page, tmp_path):
     page.set_input_files("#series-file", tmp_path / "mine.csv")
     page.wait_for_selector("#table-name:has-text('mine.csv')")
     assert page.locator("#charts canvas").count() == 2
-    assert page.inner_text("#series-status") == "Not of numbers, so not drawn: place."
+    assert (
+        page.inner_text("#series-status")
+        == "These columns hold no numbers and are not drawn: place."
+    )
     assert page.is_disabled("#series-download")
     page.uncheck("text=wind")
     with page.expect_request("**/api/fill/series") as waiting:

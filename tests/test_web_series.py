@@ -102,7 +102,8 @@ def test_a_table_is_filled_as_the_library_fills_it(client):
 
     filled = told[-1]
     filler = train([wave()], kind="series", recipe="series", seed=4, steps=UPDATES, **SMALL)
-    expected = [t for (t,) in fill_quantiles(filler, [wave()], filled["levels"], 100, seed=4)]
+    fill = filler.fill(wave(), draws=100, samples=5, seed=4)
+    expected = fill.quantile(filled["levels"])
     for column, rows in zip(filled["columns"], ([*range(20, 26)], [3, 90]), strict=True):
         assert column["rows"] == rows
         for level, numbers in enumerate(column["quantiles"]):
@@ -143,10 +144,12 @@ def test_a_model_that_is_offered_fills_without_training():
             "/api/fill/series", json={"sequence": CSV, "model": "tides", "columns": ["tide"]}
         )
         assert refused.status_code == 422
-        text = {"kind": "text", "model": "tides", "sequence": "a_"}
-        assert client.post("/api/fill", json=text).json() == {
-            "detail": "The model 'tides' is not for text."
-        }
+        told = client.post("/api/fill", json={"model": "tides", "sequence": CSV, "samples": 1})
+        assert told.json()["kind"] == "series"
+        assert told.json()["views"][0]["columns"][0]["name"] == "tide"
+        assert "column" in sentence(
+            client.post("/api/fill", json={"model": "tides", "sequence": "a_"})
+        )
 
 
 def rows_of(count: int, columns: int = 1) -> str:
@@ -304,7 +307,7 @@ def test_what_goes_wrong_in_a_fit_is_said_in_its_last_line(monkeypatch):
     monkeypatch.setattr(tables, "fill_table", fill_table)
     with TestClient(make_app({})) as client:
         told = lines(client.post("/api/fill/series", json={"sequence": CSV}))
-    assert told[-1] == {"detail": "Something went wrong here; the server's log has it."}
+    assert told[-1] == {"detail": "Something went wrong on the server; its log says what."}
 
 
 def test_fits_give_way_to_short_work():
@@ -328,7 +331,7 @@ def test_fits_give_way_to_short_work():
         await anext(told)
         while len(moves) < 3:
             await asyncio.sleep(0.01)
-        working = asyncio.create_task(short.run(lambda items: [let.wait(20)], None))
+        working = asyncio.create_task(short.run(lambda *_: [let.wait(20)], None))
         await asyncio.sleep(0.1)
         before = len(moves)
         await asyncio.sleep(0.3)

@@ -1,5 +1,6 @@
 """Model files: safetensors, with the configuration as JSON in the header."""
 
-from caesura.modelfile.model import Model, read_info, read_model, write_model
+from caesura.modelfile.files import read_info, read_model, write_model
+from caesura.modelfile.model import Model
 
 __all__ = ["Model", "read_info", "read_model", "write_model"]

@@ -1,94 +1,104 @@
-"""What a model is, without its weights, as a JSON document."""
+"""The configuration of a model, everything but its weights, as a JSON document."""
 
-from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from caesura import __version__
 from caesura.errors import CaesuraError, lookup
-from caesura.kinds import KINDS, Kind
+from caesura.kinds import KINDS
+from caesura.modelfile.model import Model
 from caesura.modelfile.strict_json import plain
+from caesura.modelfile.upgrades import UPGRADES
 from caesura.nets.architecture import Architecture
+from caesura.nets.rnn import NetName
+from caesura.sequence import FrameSpec
 from caesura.strategies import STRATEGIES
-from caesura.strategies.base import NetName
 
-FORMAT = 1
+FORMAT = 2
 KEYS = {"format", "caesura", "kind", "nets", "strategy", "training", "sha256"}
 MOST_NUMBER = 2**31
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """A kind of data, the architectures of the nets, a strategy, and how they were trained."""
-
-    kind: Kind
-    nets: dict[NetName, Architecture]
-    strategy: str
-    training: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        lookup(STRATEGIES, self.strategy, "strategy")
-        if not self.nets:
-            raise CaesuraError("The model has no nets.")
-        frames = (self.kind.frame, self.kind.size)
-        for name, net in self.nets.items():
-            if (net.frame, net.size) != frames:
-                raise CaesuraError(
-                    f"The {name} net is for {net.frame} frames of size {net.size}, "
-                    f"but the kind has {frames[0]} ones of size {frames[1]}."
-                )
-            if net.informing != self.kind.informing:
-                raise CaesuraError(
-                    f"The {name} net is for {net.informing} covariates, "
-                    f"but the kind has {self.kind.informing}."
-                )
-            if net.categories != self.kind.categories:
-                raise CaesuraError(f"The {name} net is for other categories than the kind's.")
-
-
-def encode(configuration: Configuration) -> dict[str, Any]:
-    """The document, but for the sha256."""
-    kind = configuration.kind
-    names = [name for name, known in KINDS.items() if type(kind) is known]
+def encode(model: Model[Architecture]) -> dict[str, Any]:
+    """Return the document, without the sha256."""
+    names = [name for name, known in KINDS.items() if type(model.kind) is known]
     if not names:
-        raise CaesuraError(f"A model file cannot hold the kind '{type(kind).__name__}'.")
+        raise CaesuraError(f"A model file cannot hold the kind '{type(model.kind).__name__}'.")
     return {
         "format": FORMAT,
         "caesura": __version__,
-        "kind": {"name": names[0], "fields": plain(asdict(kind), "kind")},
-        "nets": {name: plain(asdict(net), "net") for name, net in configuration.nets.items()},
-        "strategy": configuration.strategy,
-        "training": plain(configuration.training, "training record"),
+        "kind": {"name": names[0], "fields": plain(asdict(model.kind), "kind")},
+        "nets": {name: plain(asdict(net), "net") for name, net in model.nets.items()},
+        "strategy": model.strategy,
+        "training": plain(model.training, "training record"),
     }
 
 
-def decode(document: Any) -> Configuration:
-    """The configuration, or one sentence about the first thing that is wrong with it."""
+def upgraded(document: Any) -> dict[str, Any]:
+    """Return the document in today's format; raise if its format or its keys are unknown."""
     _check_keys(document)
+    for number in range(document["format"], FORMAT):
+        document = UPGRADES[number](document)
+    return document
+
+
+def decode(document: dict[str, Any]) -> Model[Architecture]:
+    """Return the model of a document in today's format; raise for the first thing wrong with it."""
     kind, nets, strategy = (document[name] for name in ("kind", "nets", "strategy"))
     if kind.keys() != {"name", "fields"}:
         raise CaesuraError("The configuration has no proper kind.")
     for name in nets:
         lookup(dict.fromkeys(get_args(NetName)), name, "net")
-    return Configuration(
+    model = Model(
         kind=_rebuild(lookup(KINDS, _text(kind["name"], "kind"), "kind"), kind["fields"], "kind"),
         nets={name: _rebuild(Architecture, net, f"{name} net") for name, net in nets.items()},
         strategy=_text(strategy, "strategy"),
         training=document["training"],
     )
+    _check(model)
+    return model
+
+
+def _check(model: Model[Architecture]) -> None:
+    """Raise if the parts of the model do not fit together."""
+    lookup(STRATEGIES, model.strategy, "strategy")
+    if not model.nets:
+        raise CaesuraError("The model has no nets.")
+    frame = model.kind.frame
+    for name, net in model.nets.items():
+        if net.net != name:
+            raise CaesuraError(f"The {name} net is described as a {net.net} net.")
+        if net.frame != frame:
+            raise CaesuraError(
+                f"The {name} net is for {_in_words(net.frame)}, "
+                f"but the kind has {_in_words(frame)}."
+            )
+
+
+def _in_words(frame: FrameSpec) -> str:
+    text = f"{frame.name} frames of size {frame.size}"
+    if frame.informing:
+        text += f" with {frame.informing} covariates"
+    if frame.categories:
+        text += f" with categories of {', '.join(map(str, frame.categories))} levels"
+    return text
 
 
 def _check_keys(document: Any) -> None:
-    """The format first: of a later one, nothing else is known."""
+    """Check the format first: nothing else is known about a newer one."""
     if not isinstance(document, dict) or type(document.get("format")) is not int:
         raise CaesuraError("The configuration has no format number.")
     if (found := document["format"]) > FORMAT:
+        writer = _text(document.get("caesura"), "caesura")[:20]
         raise CaesuraError(
-            f"It was written by a newer caesura (format {found}); this one reads format {FORMAT}."
+            f"It was written by caesura {writer} in format {found}, but caesura {__version__} "
+            f"reads formats up to {FORMAT}: install caesura {writer} or a later version."
         )
-    if found < FORMAT:
-        raise CaesuraError(f"There is no format {found}; this caesura reads format {FORMAT}.")
+    if found not in UPGRADES and found != FORMAT:
+        raise CaesuraError(f"There is no format {found}: they are 1 to {FORMAT}.")
     if document.keys() != KEYS:
         odd = min(document.keys() ^ KEYS)
         raise CaesuraError(
@@ -108,31 +118,36 @@ def _text(value: Any, what: str) -> str:
 
 
 def _rebuild(cls: type[T], values: Any, what: str) -> T:
-    """An instance of a dataclass from its fields, whose names and types are checked first."""
+    """Return an instance of a dataclass; the names and types of its fields are checked first."""
     if not isinstance(values, dict):
         raise CaesuraError(f"The {what} is not described by a JSON object.")
     known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
     for name in values:
         if name not in known:
             raise CaesuraError(f"The {what} has a field '{name}' that this caesura does not know.")
-    hints = get_type_hints(cls)
+    hints, typed = get_type_hints(cls), {}
     for name, field in known.items():
-        if name not in values:
-            if field.default is MISSING:
-                raise CaesuraError(f"The {what} lacks its field '{name}'.")
-            continue
-        values = values | {name: _typed(values[name], hints[name], f"field '{name}' of the {what}")}
-    return cls(**values)
+        if name in values:
+            typed[name] = _typed(values[name], hints[name], f"field '{name}' of the {what}")
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise CaesuraError(f"The {what} lacks its field '{name}'.")
+    return cls(**typed)
 
 
 def _typed(value: Any, hint: Any, what: str) -> Any:
-    """The value as its type wants it: a list becomes a tuple."""
+    """Return the value as its type hint wants it; lists become tuples, objects dataclasses."""
+    union = get_origin(hint) in (Union, UnionType)
+    for option in get_args(hint) if union else (hint,):
+        if is_dataclass(option) and (isinstance(value, dict) or not union):
+            return _rebuild(option, value, what)  # type: ignore[arg-type]
+        if get_origin(option) is tuple and isinstance(value, list):
+            return tuple(_typed(one, get_args(option)[0], what) for one in value)
+        if get_origin(option) is Literal and isinstance(value, str):
+            return lookup(dict(zip(get_args(option), get_args(option), strict=True)), value, what)
+        if type(value) is option:
+            if isinstance(value, int) and abs(value) > MOST_NUMBER:
+                raise CaesuraError(f"The {what} is out of range.")
+            return value
     if get_origin(hint) is tuple:
-        if not isinstance(value, list):
-            raise CaesuraError(f"The {what} is not a list.")
-        return tuple(_typed(one, get_args(hint)[0], what) for one in value)
-    if type(value) not in (get_args(hint) or (hint,)):
-        raise CaesuraError(f"The {what} cannot be of type {type(value).__name__}.")
-    if isinstance(value, int) and abs(value) > MOST_NUMBER:
-        raise CaesuraError(f"The {what} is out of range.")
-    return value
+        raise CaesuraError(f"The {what} is not a list.")
+    raise CaesuraError(f"The {what} cannot be of type {type(value).__name__}.")

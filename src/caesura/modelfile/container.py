@@ -1,4 +1,4 @@
-"""The safetensors container, read so that no file can ask for more than it holds."""
+"""The safetensors container, read so that no file can cause more work than its size."""
 
 import stat
 from collections.abc import Iterator
@@ -14,25 +14,26 @@ import safetensors.numpy
 from jaxtyping import Float
 
 from caesura.errors import CaesuraError
+from caesura.files import cannot_read
 from caesura.modelfile.strict_json import parse
 
-KEY = "caesura"  # of our part of the header's metadata
+KEY = "caesura"  # the key of our document in the header's metadata
 MOST_HEADER = 2**24  # bytes: room for an alphabet of all Unicode
 DTYPES = {"F32": np.dtype(np.float32), "F16": np.dtype(np.float16), "BF16": np.dtype(jnp.bfloat16)}
 
 
 @dataclass(frozen=True)
 class Container:
-    """An open file whose header is known, and whose tensors are not yet read."""
+    """An open file whose header was read, but not its tensors."""
 
     file: BinaryIO
     size: int  # bytes of the whole file
-    data_size: int  # bytes behind the header
+    data_size: int  # bytes after the header
     text: str  # our configuration
-    entries: dict[str, Any]  # by tensor, what the header says of it; nothing there is checked
+    entries: dict[str, Any]  # what the header says of each tensor, unchecked
 
     def tensors(self) -> dict[str, Float[np.ndarray, "..."]]:
-        """All of them, in the dtypes of the file; whoever calls has checked the entries."""
+        """Return all tensors in the dtypes of the file; call `check_entries` first."""
         self.file.seek(0)
         try:
             found = safetensors.deserialize(self.file.read(self.size))  # type: ignore[no-untyped-call]
@@ -45,7 +46,7 @@ class Container:
 
 
 def pack(text: str, tensors: dict[str, Float[np.ndarray, "..."]]) -> bytes:
-    """The whole file; the same things give the same bytes."""
+    """Return the content of the file; equal arguments give equal bytes."""
     content = safetensors.numpy.save(tensors, {KEY: text})
     if int.from_bytes(content[:8], "little") > MOST_HEADER:
         raise CaesuraError("The training record is too long for a model file.")
@@ -54,19 +55,18 @@ def pack(text: str, tensors: dict[str, Float[np.ndarray, "..."]]) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Container]:
-    """The container, if it is one of ours; whatever is wrong with it is said of the file."""
+    """Open a container; every error names the file."""
     try:
-        # Before it is opened: a pipe would wait for a writer.
+        # Checked before opening it: a pipe would wait for a writer.
         if not stat.S_ISREG((status := path.stat()).st_mode):
             raise CaesuraError("It is not a file.")
         with open(path, "rb") as file:
             yield _contained(file, status.st_size)
-    except FileNotFoundError:
-        raise CaesuraError(f"There is no file '{path}'.") from None
     except OSError as error:
-        raise _cannot_read(path, f"{error.strerror or error}.") from error
+        raise cannot_read(path, error) from error
     except CaesuraError as error:
-        raise _cannot_read(path, str(error)) from None
+        why = str(error)
+        raise CaesuraError(f"Cannot read '{path}': {why[0].lower()}{why[1:]}") from None
 
 
 def _contained(file: BinaryIO, size: int) -> Container:
@@ -83,8 +83,3 @@ def _contained(file: BinaryIO, size: int) -> Container:
     if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
         raise CaesuraError("It is a safetensors file, but not one that caesura wrote.")
     return Container(file, size, size - 8 - length, metadata[KEY], header)
-
-
-def _cannot_read(path: Path, why: str) -> CaesuraError:
-    why = why[0].lower() + why[1:]
-    return CaesuraError(f"Cannot read '{path}': {why}")

@@ -1,4 +1,4 @@
-"""JSON in both directions, without what different readers would understand differently."""
+"""Strict JSON: nothing that two readers could understand differently."""
 
 import json
 import math
@@ -12,7 +12,7 @@ MOST_NESTING = 64
 
 
 def parse(text: bytes | str, what: str) -> Any:
-    """The value of strict JSON: no key twice, no number that is not finite, no deep nesting."""
+    """Return the value of a text; keys are unique, numbers finite, and nesting limited."""
     try:
         value = json.loads(
             text.decode("utf-8") if isinstance(text, bytes) else text,
@@ -28,12 +28,12 @@ def parse(text: bytes | str, what: str) -> Any:
 
 
 def write(value: Any) -> str:
-    """One text for each value, in ASCII, whatever the order of its keys."""
+    """Return the one ASCII text of a value, whatever the order of its keys."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def plain(value: Any, what: str, nesting: int = MOST_NESTING) -> Any:
-    """The value as JSON gives it back; a number that is not finite becomes null."""
+    """Return the value as JSON would give it back; a number that is not finite becomes null."""
     if nesting == 0:
         raise CaesuraError(f"The {what} is nested more than {MOST_NESTING} levels deep.")
     if isinstance(value, np.ndarray | np.generic):

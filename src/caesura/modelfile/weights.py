@@ -13,30 +13,29 @@ from caesura.errors import CaesuraError, lookup
 from caesura.modelfile.container import DTYPES, Container
 from caesura.modelfile.strict_json import write
 from caesura.nets.architecture import Architecture
-from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName
+from caesura.nets.rnn import Net, NetName
 
 Tensors = dict[str, Float[np.ndarray, "..."]]
 MOST_WEIGHTS = 2**30
 
 
 def by_name(nets: Mapping[NetName, Net]) -> dict[str, Any]:
-    """The leaves, be they arrays or shapes, by the way to them."""
+    """Return the leaves, arrays or shapes, by their paths."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(dict(nets))
     return {jax.tree_util.keystr(way, simple=True, separator="."): leaf for way, leaf in leaves}
 
 
 def skeletons(nets: Mapping[NetName, Architecture]) -> dict[NetName, Net]:
-    """Nets of shapes, for which nothing is allocated."""
+    """Return nets with shapes in place of arrays; nothing is allocated."""
     return {name: net.skeleton() for name, net in nets.items()}
 
 
 def store(nets: Mapping[NetName, Net], dtype: str) -> Tensors:
-    """What a file shall hold of the nets' arrays."""
+    """Return the nets' arrays as a file stores them."""
     short = lookup({known.name: known for known in DTYPES.values()}, dtype, "dtype")
     tensors = {}
     for net_name, net in nets.items():
-        # Nothing is won where there are no cells, and rounded probabilities do not sum to one.
+        # A one-gram is small, and its probabilities would not sum to one if they were rounded.
         stored = short if net.forward.cells else DTYPES["F32"]
         for name, leaf in by_name({net_name: net}).items():
             with np.errstate(over="ignore"):
@@ -47,7 +46,7 @@ def store(nets: Mapping[NetName, Net], dtype: str) -> Tensors:
 
 
 def check_entries(container: Container, expected: Mapping[str, jax.ShapeDtypeStruct]) -> None:
-    """Before anything is read: the header speaks of these tensors and no others."""
+    """Raise unless the header has exactly these tensors; called before any tensor is read."""
     entries = container.entries
     if odd := sorted(entries.keys() ^ expected.keys()):
         raise CaesuraError(
@@ -77,20 +76,20 @@ def check_entries(container: Container, expected: Mapping[str, jax.ShapeDtypeStr
 
 
 def digest(document: Mapping[str, Any], tensors: Tensors) -> str:
-    """The sha256 of the configuration, but for the sha256 itself, and of every tensor."""
-    told = hashlib.sha256(write({k: v for k, v in document.items() if k != "sha256"}).encode())
+    """Return the sha256 of the configuration (without its own sha256) and of all tensors."""
+    found = hashlib.sha256(write({k: v for k, v in document.items() if k != "sha256"}).encode())
     for name in sorted(tensors):
         tensor = tensors[name]
-        told.update(write([name, tensor.dtype.name, list(tensor.shape)]).encode())
-        told.update(tensor.tobytes())
-    return told.hexdigest()
+        found.update(write([name, tensor.dtype.name, list(tensor.shape)]).encode())
+        found.update(tensor.tobytes())
+    return found.hexdigest()
 
 
 def fill_in(shapes: Mapping[NetName, Net], tensors: Tensors) -> dict[NetName, Net]:
-    """The nets, with the tensors in the places of their names."""
+    """Return the nets with the tensors in place of the shapes."""
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise CaesuraError(f"The tensor '{name}' has weights that are not finite.")
-    # NumPy widens them: for JAX, every shape would be a program to compile.
+    # Cast by NumPy: JAX would compile a program for every shape.
     arrays = [jax.device_put(tensors[name].astype(np.float32)) for name in by_name(shapes)]
     return jax.tree.unflatten(jax.tree.structure(dict(shapes)), arrays)

@@ -1,4 +1,4 @@
-"""What a frame may hold, and how a net sees it."""
+"""The kinds of frames, and how a net sees them."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -9,20 +9,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.nets.bins import BINS, EDGES, OFF, ON
-from caesura.sequence import UNKNOWN
+from caesura.sequence import UNKNOWN, FrameSpec
 
 Numbers = Array | np.ndarray
+MOST_SYMBOLS = 0x110000  # all of Unicode: a limit for what a stranger's file may ask for
 
 
 class Frame(eqx.Module):
-    """The space that the vector at one step lives in: D components, each with K possible values."""
+    """The space of the vector at one step: D components, each with K possible values."""
+
+    name: ClassVar[str]  # its key in FRAMES
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """What the frame is made with: of an alphabet, of a keyboard, or D."""
+        """The size of the alphabet or keyboard, or the number of real components."""
+
+    @property
+    def spec(self) -> FrameSpec:
+        """The description from which `make_frame` builds this frame."""
+        return FrameSpec(self.name, self.size)
 
     @property
     @abstractmethod
@@ -32,59 +40,59 @@ class Frame(eqx.Module):
     @property
     @abstractmethod
     def cardinality(self) -> int:
-        """K, the number of points on which a component's marginal distribution is given."""
+        """K, the number of points at which a component's marginal distribution is given."""
 
     @property
     @abstractmethod
     def inputs(self) -> int:
-        """N, the length of the vector that `encode` makes."""
+        """N, the length of the vector that `encode` returns."""
 
     @property
     def fillable(self) -> Bool[np.ndarray, " D"]:
-        """Which components may be asked for; the others only inform."""
+        """Which components may be filled; the others only inform."""
         return np.ones(self.components, bool)
 
     @property
     def categorical(self) -> Bool[np.ndarray, " D"]:
-        """Which components are switches of a category, among numbers."""
+        """Which components are switches of a category."""
         return np.zeros(self.components, bool)
 
     @property
     def leaders(self) -> Int[np.ndarray, " D"]:
-        """The first switch of each one's category; what is of none leads itself."""
+        """The first switch of each component's category; a number is its own leader."""
         return np.arange(self.components)
 
     @property
     def unseen(self) -> Float[np.ndarray, "D K"]:
-        """What a count of nothing is worth, so that no value is impossible."""
+        """The pseudo-counts of the one-gram: no value may be impossible."""
         return np.ones((self.components, self.cardinality))
 
     @abstractmethod
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
-        """Which values are observed, but not known: a net sees them as if they were missing."""
+        """Return which values are observed but not known; a net sees them as missing."""
 
     @abstractmethod
     def index(self, values: Shaped[Numbers, "*shape"]) -> Shaped[Numbers, "*shape"]:
-        """On which of the K points the marginal distribution speaks of each value."""
+        """Return which of the K points of a marginal distribution each value belongs to."""
 
     @abstractmethod
     def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        """x_t, the net's input; an unknown value is all zeros."""
+        """Return x_t, the net's input; an unknown value is all zeros."""
 
     @abstractmethod
     def start(self, key: PRNGKeyArray) -> Shaped[Array, " D"]:
-        """Where a Markov chain over frames starts (the paper's choice for each task)."""
+        """Return the start of a Markov chain over frames (the paper's choice for each task)."""
 
     @abstractmethod
     def check(
         self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
     ) -> Shaped[np.ndarray, "T D"]:
-        """The values as the net takes them, zero where missing; a wrong one is an error."""
+        """Return the values as the net takes them, zero where missing; raise for a wrong one."""
 
     def known_numbers(
         self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
     ) -> Shaped[np.ndarray, "T D"]:
-        """What is not missing, and zero where it is, if these are D numbers at each step."""
+        """Return the values, zero where missing; raise unless they are D numbers per step."""
         if values.shape[1] != self.components:
             raise CaesuraError(
                 f"The model's frames have {self.components} components, not {values.shape[1]}."
@@ -97,7 +105,7 @@ class Frame(eqx.Module):
 class Discrete(Frame):
     """Frames whose components take the values 0 to K − 1."""
 
-    least: ClassVar[int] = 0  # the smallest number that may stand for an observed value
+    least: ClassVar[int] = 0  # the smallest observed value
 
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
         return values == UNKNOWN
@@ -123,8 +131,9 @@ class Discrete(Frame):
 
 
 class Categorical(Discrete):
-    """One of K symbols, shown to the net as a one-hot vector, or a symbol that it does not know."""
+    """One of K symbols, encoded as a one-hot vector, or an unknown symbol."""
 
+    name: ClassVar[str] = "categorical"
     least: ClassVar[int] = UNKNOWN
 
     symbols: int = eqx.field(static=True)
@@ -153,7 +162,9 @@ class Categorical(Discrete):
 
 
 class Binary(Discrete):
-    """D switches, each on or off: the keys of a piano, say."""
+    """D switches, each on or off, such as the keys of a piano."""
+
+    name: ClassVar[str] = "binary"
 
     switches: int = eqx.field(static=True)
 
@@ -181,14 +192,15 @@ class Binary(Discrete):
 
 
 class Continuous(Frame):
-    """D real numbers, each of mean 0 and scale 1 in the training data, or 0 and 1 for categories.
+    """D real numbers, standardised to mean 0 and scale 1, or switches (0 or 1) of categories.
 
-    One that is not known is NaN. Marginal distributions are told in bins. The last `informing` of
-    them are never asked for, neither in training nor later.
-
-    Before those stand the categories. One of K levels is K − 1 switches, all of them missing or
-    none: the one that is on says which level it is, and where all are off, it is the first.
+    An unknown value is NaN. Marginal distributions are given in bins. The last `informing`
+    components are never predicted, neither in training nor later. The categories stand before them.
+    A category of K levels is K − 1 switches, which are missing together: the switch that is on
+    names the level; if all are off, it is the first level.
     """
+
+    name: ClassVar[str] = "continuous"
 
     numbers: int = eqx.field(static=True)
     informing: int = eqx.field(static=True, default=0)
@@ -197,6 +209,10 @@ class Continuous(Frame):
     @property
     def size(self) -> int:
         return self.numbers
+
+    @property
+    def spec(self) -> FrameSpec:
+        return FrameSpec(self.name, self.numbers, self.informing, self.categories)
 
     @property
     def components(self) -> int:
@@ -227,7 +243,7 @@ class Continuous(Frame):
 
     @property
     def unseen(self) -> Float[np.ndarray, "D K"]:
-        """One for each bin, or for each level: all but a switch's own are in its bin of 0."""
+        """One for each bin or level; a switch counts all levels but its own in the bin of 0."""
         counts = np.ones((self.numbers, BINS))
         counts[self.categorical] = 0
         counts[self.categorical, ON] = 1
@@ -236,7 +252,7 @@ class Continuous(Frame):
 
     @property
     def _switches(self) -> list[int]:
-        """How many each category has."""
+        """The number of switches of each category."""
         return [levels - 1 for levels in self.categories]
 
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
@@ -246,13 +262,13 @@ class Continuous(Frame):
         return jnp.searchsorted(jnp.asarray(EDGES, jnp.float32), values, side="right")
 
     def encode(self, values: Float[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        # No number could stand for what is not known, so each has a flag beside it. All of them
-        # together weigh as much as one input, or many would saturate the cells.
+        # Every number has a flag beside it, since no number can stand for "unknown". The scale
+        # keeps the sum of many inputs from saturating the cells.
         flagged = jnp.concatenate([jnp.where(unknown, 0.0, values), unknown])
         return flagged / self.numbers**0.5
 
     def decode(self, x: Float[Array, "*B N"]) -> tuple[Float[Array, "*B D"], Bool[Array, "*B D"]]:
-        """The values that `encode` has shown, and which are unknown."""
+        """Return the encoded values, and which of them are unknown."""
         values, flags = jnp.split(x, 2, axis=-1)
         return values * self.numbers**0.5, flags > 0
 
@@ -272,7 +288,7 @@ class Continuous(Frame):
     def _check_categories(
         self, values: Float[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]
     ) -> None:
-        """One sentence where switches are no level."""
+        """Raise if the switches of a category do not make a level."""
         first = self.leaders == np.arange(self.numbers)
         starts, unknown = np.flatnonzero(first & self.categorical), missing | np.isnan(values)
         strange = self.categorical & ~unknown & (values != 0) & (values != 1)
@@ -292,8 +308,16 @@ FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {
 }
 
 
-def make_frame(name: str, size: int, informing: int, categories: tuple[int, ...]) -> Frame:
-    """A frame by its name in FRAMES, of which some components may inform or be of categories."""
-    if name == "continuous":
-        return Continuous(size, informing, categories)
-    return FRAMES[name](size)
+def make_frame(spec: FrameSpec) -> Frame:
+    """Return the frame that `spec` describes, or raise if no frame is like that."""
+    frame = lookup(FRAMES, spec.name, "frame")
+    whole_number("size", spec.size, 1, MOST_SYMBOLS)
+    whole_number("informing", spec.informing, 0, spec.size - 1 if frame is Continuous else 0)
+    for levels in spec.categories:
+        whole_number("categories", levels, 2, spec.size + 1)
+    switches = sum(levels - 1 for levels in spec.categories)
+    if spec.categories and (frame is not Continuous or switches + spec.informing > spec.size):
+        raise CaesuraError(f"The categories do not fit into a {spec.name} frame of {spec.size}.")
+    if frame is Continuous:
+        return Continuous(spec.size, spec.informing, spec.categories)
+    return frame(spec.size)

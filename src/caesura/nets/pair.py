@@ -1,4 +1,4 @@
-"""Two nets side by side, of which one proposes and the other judges."""
+"""A forward and a bidirectional net of the same data, for strategies that use both."""
 
 import equinox as eqx
 from jaxtyping import Array, Bool, PyTree, Shaped
@@ -9,33 +9,33 @@ from caesura.nets.rnn import Net, States
 
 
 class Pair(eqx.Module):
-    """A forward and a bidirectional net of the same data; what they see and keep goes by name."""
+    """Two nets; their inputs and states are dicts with the names of the nets as keys."""
 
     forward: Net
     bidirectional: Net
 
     def __check_init__(self) -> None:
-        if self.forward.backward.cells or not self.bidirectional.backward.cells:
-            raise CaesuraError("A pair has a forward net and a bidirectional one.")
+        if (self.forward.name, self.bidirectional.name) != ("forward", "bidirectional"):
+            raise CaesuraError("A pair needs a forward net and a bidirectional one.")
 
     @property
     def frame(self) -> Frame:
-        """What the frames of both nets hold."""
+        """The frames that both nets are for."""
         return self.forward.frame
 
     def initial(self) -> States:
-        """The states outside the sequence."""
+        """Return the states outside the sequence."""
         return _by_name(self.forward.initial(), self.bidirectional.initial())
 
     def inputs(self, values: Shaped[Array, "T D"], unknown: Bool[Array, "T D"]) -> PyTree:
-        """What the cells of either net see of each step."""
+        """Return the inputs of the cells of both nets at all steps."""
         return {
             "forward": self.forward.inputs(values, unknown),
             "bidirectional": self.bidirectional.inputs(values, unknown),
         }
 
     def states(self, inputs: PyTree, valid: Bool[Array, " T"]) -> States:
-        """The states between all steps of a sequence."""
+        """Return the states between all steps of a sequence."""
         return _by_name(
             self.forward.states(inputs["forward"], valid),
             self.bidirectional.states(inputs["bidirectional"], valid),

@@ -1,7 +1,7 @@
-"""The forward and the bidirectional RNN (Eqs. 1–5), and the one-gram as a net without recurrence.
+"""The forward and the bidirectional RNN (Eqs. 1–5), and the one-gram as a net without cells.
 
-All three are one class: a net has a stack of cells for each direction, and a stack may be empty.
-The two directions meet only at the head, so that what is predicted at t never saw x_t.
+All three are one class: a net has one stack of cells per direction, and a stack may be empty. The
+two directions meet only at the head, so the prediction at t never depends on x_t.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -21,19 +21,20 @@ from caesura.nets.heads.histogram import TINY, Histogram
 from caesura.nets.heads.linear import Constant
 from caesura.nets.memory import Memory
 
+NetName = Literal["bidirectional", "forward", "onegram"]
 MissingInput = Literal["none", "added", "each", "gating"]
 
 
 class Input(NamedTuple):
-    """What a step shows to the cells: its encoded frame, and how much of the frame is unknown."""
+    """The input of the cells at a step: the encoded frame, and the unknown share of the frame."""
 
     x: Float[Array, "*T N"]
     m: Float[Array, "*T"]
 
 
 class States(NamedTuple):
-    """The states between the steps: before step t the forward one, at [t]; behind it the backward
-    one, at [t + 1]."""
+    """The states between the steps: [t] of `forward` stands before step t, [t + 1] of `backward`
+    after it."""
 
     forward: PyTree[Float[Array, "T+1 ..."]]
     backward: PyTree[Float[Array, "T+1 ..."]]
@@ -42,7 +43,7 @@ class States(NamedTuple):
 class Stack(eqx.Module):
     """Layers of cells in one direction of time, each reading the one below.
 
-    Where the head asks for it, a memory of the frames stands beside them, last in the state.
+    If the head needs it, the last part of the state is a memory of the frames.
     """
 
     cells: tuple[Cell, ...]
@@ -66,11 +67,11 @@ class Stack(eqx.Module):
         )
 
     def initial(self) -> State:
-        """The state outside the sequence."""
+        """Return the state outside the sequence."""
         return tuple(part.initial() for part in (*self.cells, self.memory) if part is not None)
 
     def output(self, state: State) -> Float[Array, " c"]:
-        """h of the top layer, then what is remembered; nothing at all from an empty stack."""
+        """Return h of the top layer and the memory, concatenated; nothing from an empty stack."""
         if not self.cells:
             return jnp.zeros(0)
         top = len(self.cells) - 1
@@ -78,7 +79,7 @@ class Stack(eqx.Module):
         return h if self.memory is None else jnp.concatenate([h, state[-1].flat()])
 
     def step(self, state: State, inputs: Input) -> State:
-        """One step of time through all layers."""
+        """Return the state after one more step of time."""
         x, states = inputs.x, []
         for cell, old in zip(self.cells, state[: len(self.cells)], strict=True):
             states.append(cell(old, cell.input(x), inputs.m))
@@ -90,7 +91,7 @@ class Stack(eqx.Module):
     def run(
         self, start: State, inputs: Input, valid: Bool[Array, " T"], *, reverse: bool
     ) -> PyTree[Float[Array, "T+1 ..."]]:
-        """The states between all steps, `start` included; padding passes a state on unchanged."""
+        """Return the states between all steps, with `start`; padding leaves a state unchanged."""
         xs, layers = inputs.x, []
         for cell, first in zip(self.cells, start[: len(self.cells)], strict=True):
             layers.append(_run_cell(cell, first, Input(xs, inputs.m), valid, reverse))
@@ -128,50 +129,57 @@ class Net(eqx.Module):
     missing_input: MissingInput = eqx.field(static=True)
 
     @property
+    def name(self) -> NetName:
+        """What the net is, by the directions that it has cells for."""
+        if self.backward.cells:
+            return "bidirectional"
+        return "forward" if self.forward.cells else "onegram"
+
+    @property
     def frame(self) -> Frame:
-        """What the net's frames hold."""
+        """The frames that the net is for."""
         return self.head.frame
 
     def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Input:
-        """What the cells see of a frame whose `unknown` values are not to be used."""
+        """Return the input of the cells for a frame whose `unknown` values must not be seen."""
         unknown = unknown | self.frame.unknown(values)
         x, m = self.frame.encode(values, unknown), jnp.mean(unknown, dtype=jnp.float32)
         if self.missing_input == "added":
             # The paper's missing-value token: one more input, 1 where the frame is missing.
             x = jnp.append(x, m)
         elif self.missing_input == "each":
-            # One for each component, scaled so that all of them together weigh as much as a token.
+            # One token per component, scaled so that together they weigh as much as one.
             x = jnp.append(x, unknown / unknown.size**0.5)
         return Input(x, m)
 
-    def context(self, before: State, behind: State) -> Float[Array, " C"]:
-        """h^f_{t−1} and h^b_{t+1}, end to end: all that the head may know of the other steps.
+    def context(self, before: State, after: State) -> Float[Array, " C"]:
+        """Return h^f_{t−1} and h^b_{t+1}, concatenated: what the head knows of the other steps.
 
-        Behind each stands what its direction remembers, if the head asks for that.
+        Each is followed by the memory of its direction, if the head needs one.
         """
-        return jnp.concatenate([self.forward.output(before), self.backward.output(behind)])
+        return jnp.concatenate([self.forward.output(before), self.backward.output(after)])
 
     def inputs(self, values: Shaped[Array, "T D"], unknown: Bool[Array, "T D"]) -> Input:
-        """What the cells see of each step."""
+        """Return the inputs of the cells at all steps."""
         return jax.vmap(self.encode)(values, unknown)
 
     def initial(self) -> States:
-        """The states outside the sequence, which are zero."""
+        """Return the states outside the sequence, which are zero."""
         return States(self.forward.initial(), self.backward.initial())
 
     def states(self, inputs: Input, valid: Bool[Array, " T"]) -> States:
-        """The states between all steps of a sequence."""
-        before, behind = self.initial()
+        """Return the states between all steps of a sequence."""
+        before, after = self.initial()
         return States(
             self.forward.run(before, inputs, valid, reverse=False),  # Eqs. (2), (4)
-            self.backward.run(behind, inputs, valid, reverse=True),  # Eq. (5)
+            self.backward.run(after, inputs, valid, reverse=True),  # Eq. (5)
         )
 
     def contexts(self, states: States) -> Float[Array, "T C"]:
-        """The context of every step: h^f_{t−1} and h^b_{t+1}, never h_t."""
+        """Return the context of every step: h^f_{t−1} and h^b_{t+1}, never h_t."""
         before = jax.tree.map(lambda h: h[:-1], states.forward)
-        behind = jax.tree.map(lambda h: h[1:], states.backward)
-        return jax.vmap(self.context)(before, behind)
+        after = jax.tree.map(lambda h: h[1:], states.backward)
+        return jax.vmap(self.context)(before, after)
 
 
 def bidirectional(
@@ -185,7 +193,7 @@ def bidirectional(
     head_hidden: int = 0,
     missing_input: MissingInput = "added",
 ) -> Net:
-    """The BRNN of Eqs. (3)–(5): y_t from h^f_{t−1} and h^b_{t+1}."""
+    """Return a new BRNN, Eqs. (3)–(5): y_t depends on h^f_{t−1} and h^b_{t+1}."""
     make_cell = lookup(CELLS, cell, "cell")
     lookup(dict.fromkeys(get_args(MissingInput)), missing_input, "missing-value input")
     key_f, key_b, key_y = jax.random.split(key, 3)
@@ -210,7 +218,7 @@ def unidirectional(
     layers: int = 1,
     head_hidden: int = 0,
 ) -> Net:
-    """The forward RNN of Eqs. (1) and (2), its index moved: x_t is predicted from h_{t−1}."""
+    """Return a new forward RNN, Eqs. (1) and (2) with x_t predicted from h_{t−1}."""
     make_cell = lookup(CELLS, cell, "cell")
     key_f, key_y = jax.random.split(key)
     memory = _memory(head, frame)
@@ -219,31 +227,31 @@ def unidirectional(
 
 
 def _memory(head: str, frame: Frame) -> Memory | None:
-    """For heads that ask what the nearest known values were."""
+    """Return a memory for the heads that need the nearest known values."""
     remembers = lookup(HEADS, head, "head").remembers
     return Memory(frame) if remembers and isinstance(frame, Continuous) else None
 
 
 def onegram(frame: Frame, values: Shaped[np.ndarray, "T D"]) -> Net:
-    """The frequencies in `values`."""
+    """Return the one-gram: the frequencies of `values`."""
     return onegram_of(frame, count(frame, values))
 
 
 def count(frame: Frame, values: Shaped[np.ndarray, "T D"]) -> Int64[np.ndarray, "D K"]:
-    """How often each of its K values is that of a component."""
+    """Return how often each component takes each of its K values."""
     known = (np.asarray(frame.index(column[~frame.unknown(column)])) for column in values.T)
     return np.stack([np.bincount(column, minlength=frame.cardinality) for column in known])
 
 
 def onegram_of(frame: Frame, counts: Int64[np.ndarray, "D K"]) -> Net:
-    """The frequencies by such counts, each one higher so that nothing is impossible."""
+    """Return the one-gram of such counts, plus pseudo-counts so that nothing is impossible."""
     more = counts + frame.unseen
     probs = np.maximum(more / more.sum(axis=1, keepdims=True), TINY)
     return constant(frame, jnp.asarray(np.log(probs), jnp.float32))
 
 
 def constant(frame: Frame, log_probs: Float[Array, "D K"]) -> Net:
-    """A net that says the same at every step."""
+    """Return a net that gives the same distribution at every step."""
     head = Histogram if isinstance(frame, Continuous) else Constant
     return Net(_no_layers(), _no_layers(), head(frame, log_probs), "none")
 

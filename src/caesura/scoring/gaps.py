@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import EVALUATION_SIZES, bucket, room
+from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
 from caesura.scoring.calibration import Tally, make_tally
@@ -156,7 +157,7 @@ def evaluate(
     answers = over_gaps(ask, net, strategy, pieces, **choice)
     of_whole, of_steps, effective = answers.of_gaps
     return Evaluation(
-        type(strategy).__name__.lower(),
+        strategy.name,
         _gap_scores(answers._replace(of_gaps=of_whole)),
         _position_scores(net, answers._replace(of_gaps=of_steps)),
         None if effective is None else float(np.mean(effective)),
@@ -237,7 +238,7 @@ def _step_log_probs(
     def of_sequence(values: Array, valid: Array) -> Float[Array, " T"]:
         nothing = jnp.zeros(values.shape, bool)
         contexts = net.contexts(net.states(net.inputs(values, nothing), valid))
-        return jax.vmap(net.head.log_prob)(contexts, values, ~nothing & net.frame.fillable)
+        return jax.vmap(net.head.log_prob)(Query(contexts, values, ~nothing & net.frame.fillable))
 
     return jax.vmap(of_sequence)(values, valid)
 

@@ -11,11 +11,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.hardware import LANES
-from caesura.nets.rnn import Net
+from caesura.nets.rnn import Net, NetName
 from caesura.strategies.window import Window
-
-NetName = Literal["bidirectional", "forward", "onegram"]
-DIRECTIONS = {"bidirectional": (True, True), "forward": (True, False), "onegram": (False, False)}
 
 
 class Estimate(NamedTuple):
@@ -46,8 +43,8 @@ class Strategy(eqx.Module):
 
     def check(self, net: Any) -> None:
         """Say in one sentence why the net cannot serve, if it cannot."""
-        one, name = isinstance(net, Net), type(self).__name__.lower()
-        if not one or (bool(net.forward.cells), bool(net.backward.cells)) != DIRECTIONS[self.net]:
+        name = type(self).__name__.lower()
+        if not isinstance(net, Net) or net.name != self.net:
             raise CaesuraError(f"The strategy '{name}' needs a {self.net} net, not this one.")
         if self.needs_missing_input and net.missing_input == "none":
             raise CaesuraError(

@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from caesura.errors import CaesuraError, whole_number
 from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
+from caesura.nets.heads.base import Query
 from caesura.nets.heads.linear import Independent
-from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName
+from caesura.nets.rnn import Net, NetName
 from caesura.strategies.cursor import Conditional, Cursor
 from caesura.strategies.gibbs import Gibbs
 from caesura.strategies.window import Window
@@ -55,10 +55,8 @@ class Logits(Independent):
 
     frame: Frame
 
-    def marginals(
-        self, context: Float[Array, " K"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
-        return jax.nn.log_softmax(context)[None]
+    def marginals(self, query: Query) -> Float[Array, "D K"]:
+        return jax.nn.log_softmax(query.context)[None]
 
 
 def look_ahead(
@@ -76,7 +74,7 @@ def look_ahead(
         context = net.context(before, net.backward.initial())
         inputs = jax.vmap(net.encode, in_axes=(0, None))(frames, ~whole)
         states = jax.vmap(net.forward.step, in_axes=(None, 0))(before, inputs)
-        return jax.vmap(net.head.log_prob, in_axes=(None, 0, None))(context, frames, whole), states
+        return jax.vmap(lambda x: net.head.log_prob(Query(context, x, whole)))(frames), states
 
     def judge(
         lane: Cursor, stop: Int[Array, ""], scores: Float[Array, " K"], states: State, ahead: Array
@@ -84,7 +82,7 @@ def look_ahead(
         tau = lane.at + ahead
         x = lane.values[tau]
         contexts = jax.vmap(net.context, in_axes=(0, None))(states, net.backward.initial())
-        log_probs = jax.vmap(net.head.log_prob, in_axes=(0, None, None))(contexts, x, whole)
+        log_probs = jax.vmap(lambda context: net.head.log_prob(Query(context, x, whole)))(contexts)
         states = jax.vmap(net.forward.step, in_axes=(0, None))(states, net.encode(x, ~whole))
         return scores + jnp.where(tau < stop, log_probs, 0.0), states
 

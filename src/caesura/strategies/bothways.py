@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray, PyTree, Shaped
 
 from caesura.nets.cells import State
-from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, NetName, Strategy, exactly, split_lanes
+from caesura.nets.heads.base import Query
+from caesura.nets.rnn import Net, NetName
+from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Step, Visit, draw, force
 from caesura.strategies.nade import each_alone
 from caesura.strategies.window import Window
@@ -82,7 +83,7 @@ def _pass(
     ) -> tuple[State, PyTree]:
         ahead, missing, valid = of_window
         context = net.context(*((ahead, passed) if leftward else (passed, ahead)))
-        written, noted = visit(net.head, key, Step(context, frame, missing, frame))
+        written, noted = visit(net.head, key, Step(Query(context, frame, missing), frame))
         new = stack.step(passed, net.encode(written, jnp.zeros_like(missing)))
         return jax.tree.map(lambda n, o: jnp.where(valid, n, o), new, passed), (written, noted)
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
-from caesura.nets.heads.base import Head
+from caesura.nets.heads.base import Head, Query
 from caesura.nets.rnn import Net
 from caesura.strategies.window import Window
 
@@ -38,12 +38,15 @@ class Order(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a visit may use: the step's context, its frame now, and what was asked of it."""
+    """What a visit may use: the step as it stands, and the frame that is given for it."""
 
-    context: Float[Array, " C"]
-    frame: Shaped[Array, " D"]
-    missing: Bool[Array, " D"]
+    query: Query
     given: Shaped[Array, " D"]
+
+    @property
+    def given_query(self) -> Query:
+        """The same question about the given frame."""
+        return self.query._replace(frame=self.given)
 
 
 # Of what is random: one key for all windows, or one for each of them, whose lanes then do what they
@@ -55,18 +58,18 @@ Visit = Callable[[Head, PRNGKeyArray, Step], tuple[Shaped[Array, " D"], PyTree]]
 
 def draw(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, None]:
     """Write a sample."""
-    return head.sample(key, step.context, step.frame, step.missing), None
+    return head.sample(key, step.query), None
 
 
 def force(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Array]:
     """Write the given value, and note its log-probability."""
-    return step.given, head.log_prob(step.context, step.given, step.missing)
+    return step.given, head.log_prob(step.given_query)
 
 
 def draw_and_score(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Array]:
     """Write a sample, and note its log-probability."""
-    drawn, _ = draw(head, key, step)
-    return drawn, head.log_prob(step.context, drawn, step.missing)
+    drawn = head.sample(key, step.query)
+    return drawn, head.log_prob(step.query._replace(frame=drawn))
 
 
 class Noted(NamedTuple):
@@ -78,20 +81,17 @@ class Noted(NamedTuple):
 
 def note(head: Head, step: Step) -> Noted:
     """The distribution of a step, and what it says of the given frame."""
-    return Noted(
-        head.marginals(step.context, step.frame, step.missing),
-        head.log_prob(step.context, step.given, step.missing),
-    )
+    return Noted(head.marginals(step.query), head.log_prob(step.given_query))
 
 
 def draw_and_note(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Noted]:
     """Write a sample, and note the distribution that it came from."""
-    return draw(head, key, step)[0], note(head, step)
+    return head.sample(key, step.query), note(head, step)
 
 
 def keep_and_note(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Noted]:
     """Leave the step as it is, and note its distribution."""
-    return step.frame, note(head, step)
+    return step.query.frame, note(head, step)
 
 
 def enter(
@@ -175,9 +175,10 @@ def walk(
         here = i < order.visits  # a lane with fewer visits to make waits for the others
         t = jnp.where(here, order.steps[:, i], cursor.at)
         cursor = move(net, cursor, t)
-        asked = (row(a, t) for a in (cursor.values, window.missing, window.values))
+        frame, missing, given = (row(a, t) for a in (cursor.values, window.missing, window.values))
+        step = Step(Query(conditional.look(cursor), frame, missing), given)
         keys = for_lanes(lambda k, n: jax.random.split(jax.random.fold_in(k, i), n), key, len(t))
-        frame, noted = visit_all(keys, Step(conditional.look(cursor), *asked))
+        frame, noted = visit_all(keys, step)
         values = write(cursor.values, t, here, frame)
         unknown = write(cursor.unknown, t, here, jnp.zeros_like(frame, bool))
         cursor = eqx.tree_at(lambda c: (c.values, c.unknown), cursor, (values, unknown))

@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName
+from caesura.nets.rnn import Net, NetName
 from caesura.strategies.cursor import Conditional, given_the_rest
 from caesura.strategies.gibbs import Gibbs
 from caesura.strategies.window import Window

@@ -11,12 +11,12 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 from caesura.errors import whole_number
 from caesura.hardware import SETS, power_of_four
 from caesura.nets.cells import State
-from caesura.nets.rnn import Input, Net, Stack, States
+from caesura.nets.heads.base import Query
+from caesura.nets.rnn import Input, Net, NetName, Stack, States
 from caesura.sequence import Gap
 from caesura.strategies.base import (
     Estimate,
     Marginals,
-    NetName,
     Strategy,
     exactly,
     log_mean,
@@ -99,7 +99,7 @@ def each_alone(net: Net, window: Window) -> Marginals:
             net.forward.run(window.left, inputs, window.valid, reverse=False),
             net.backward.run(window.right, inputs, window.valid, reverse=True),
         )
-        steps = Step(net.contexts(states), window.values, window.missing, window.values)
+        steps = Step(Query(net.contexts(states), window.values, window.missing), window.values)
         return jax.vmap(lambda step: note(net.head, step))(steps)
 
     values, given = jax.vmap(notes)(window)
@@ -240,7 +240,8 @@ def average_over_orders(net: Net, gap: OneGap) -> Float[Array, ""]:
     behind.reverse()
 
     def log_prob(before: State, behind: State, k: int) -> Float[Array, ""]:
-        return net.head.log_prob(net.context(before, behind), gap.values[k], gap.missing[k])
+        query = Query(net.context(before, behind), gap.values[k], gap.missing[k])
+        return net.head.log_prob(query)
 
     def log_probs_of_step(k: int) -> Float[Array, " sets"]:
         """log p(x_k | S) for all sets S; minus infinity where S holds k."""

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
-from caesura.nets.rnn import Net
-from caesura.strategies.base import Estimate, Marginals, NetName, Strategy, exactly, split_lanes
+from caesura.nets.heads.base import Query
+from caesura.nets.rnn import Net, NetName
+from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Noted, Step, note
 from caesura.strategies.window import Window
 
@@ -23,7 +24,7 @@ class OneGram(Strategy):
         self, key: PRNGKeyArray, net: Net, window: Window, samples: int
     ) -> Shaped[Array, "B S W D"]:
         def fill(key: Array, frame: Array, missing: Array) -> Array:
-            return net.head.sample(key, jnp.zeros(0), frame, missing)
+            return net.head.sample(key, Query(jnp.zeros(0), frame, missing))
 
         lanes = window.repeat(samples)
         keys = jax.random.split(key, lanes.valid.shape)
@@ -44,6 +45,6 @@ class OneGram(Strategy):
 
 def _note(net: Net, window: Window) -> Noted:
     def every_step(frame: Array, missing: Array) -> Noted:
-        return note(net.head, Step(jnp.zeros(0), frame, missing, frame))
+        return note(net.head, Step(Query(jnp.zeros(0), frame, missing), frame))
 
     return jax.vmap(jax.vmap(every_step))(window.values, window.missing)

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import whole_number
-from caesura.nets.rnn import Net
+from caesura.nets.rnn import Net, NetName
 from caesura.strategies.base import (
     Estimate,
     Marginals,
-    NetName,
     Strategy,
     exactly,
     log_mean,

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import LANES
+from caesura.nets.heads.base import Query
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net, States
 from caesura.strategies.base import (
@@ -204,7 +205,7 @@ def _judge(net: Net, lanes: Window) -> Float[Array, " L"]:
             lane.left, net.inputs(lane.values, nothing), lane.valid, reverse=False
         )
         contexts = net.contexts(States(states, lane.right))
-        log_probs = jax.vmap(net.head.log_prob)(contexts, lane.values, ~nothing)
+        log_probs = jax.vmap(net.head.log_prob)(Query(contexts, lane.values, ~nothing))
         return jnp.sum(jnp.where(lane.valid, log_probs, 0.0))
 
     return jax.vmap(whole)(lanes.of("forward"))

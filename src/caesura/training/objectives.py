@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from caesura.hardware import Tuning
 from caesura.nets.batch import Inputs, contexts
-from caesura.nets.heads.base import Head
+from caesura.nets.heads.base import Head, Query
 from caesura.nets.rnn import Net
 from caesura.training.batches import Example
 
@@ -29,8 +29,9 @@ def total_objective(
     head, seen = _seen(net, batch, tuning, key, dropout)
     axis = -tuning.batch_axis
     keys = jax.random.split(key_head, batch.targets.shape)
-    objective = jax.vmap(jax.vmap(head.objective, in_axes=(0, axis, 0, 0)))
-    return _sum(net, batch, objective(keys, seen, batch.values, _asked(net, batch)))
+    objective = jax.vmap(jax.vmap(head.objective, in_axes=(0, Query(axis, 0, 0))))
+    query = Query(seen, batch.values, _asked(net, batch))
+    return _sum(net, batch, objective(keys, query))
 
 
 def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
@@ -38,8 +39,8 @@ def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
     batch = _as_asked(net, batch)
     nothing_random = jax.random.key(0)
     head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
-    log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
-    return _sum(net, batch, -log_prob(seen, batch.values, _asked(net, batch)))
+    log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(Query(-tuning.batch_axis, 0, 0),)))
+    return _sum(net, batch, -log_prob(Query(seen, batch.values, _asked(net, batch))))
 
 
 def _seen(

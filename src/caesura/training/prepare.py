@@ -114,7 +114,7 @@ def _read(kind: Kind, items: list[Any], what: str) -> list[Shaped[np.ndarray, "_
     dtype = np.float32 if isinstance(frame, Continuous) else smallest_type(frame.cardinality)
     pieces = []
     for number, item in enumerate(items):
-        sequence = kind.read_complete(item)  # will be kind.open(item).complete
+        sequence = kind.open(item).complete
         if sequence.missing.any():
             raise CaesuraError(f"Item {number} of the {what} has missing values.")
         pieces.append(frame.check(sequence.values, sequence.missing).astype(dtype))
@@ -122,7 +122,7 @@ def _read(kind: Kind, items: list[Any], what: str) -> list[Shaped[np.ndarray, "_
 
 
 def _frame(kind: Kind) -> Frame:
-    return make_frame(kind.frame, kind.size, kind.informing, kind.categories)
+    return make_frame(kind.frame)
 
 
 def _parts(

@@ -14,13 +14,12 @@ import jax
 import numpy as np
 
 from caesura import __version__
-from caesura.errors import CaesuraError, lookup
-from caesura.filler.filler import Filler, make_key
+from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.filler import Filler
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
 from caesura.nets.frames import Continuous
-from caesura.nets.rnn import Net
-from caesura.strategies.base import NetName
+from caesura.nets.rnn import Net, NetName
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.loop import Progress, State, Trained, begin, fit
@@ -171,7 +170,7 @@ def _default_strategy(
 
 def _train_net(run: _Run, recipe: Recipe) -> Trained:
     """Train one net, from the beginning or from a checkpoint."""
-    key = jax.random.fold_in(make_key(run.seed), recipe.net == "forward")
+    key = jax.random.fold_in(jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1)), recipe.net == "forward")
     key_net, key_fit = jax.random.split(key)
     net = _architecture(run.prepared.kind, recipe).build(key_net)
     state, save = _start(run, net, recipe)
@@ -213,17 +212,14 @@ def _start(run: _Run, net: Net, recipe: Recipe) -> tuple[State, Callable[[State]
 
 def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
     return Architecture(
-        direction="both" if recipe.net == "bidirectional" else "forward",
+        net=recipe.net,
         frame=kind.frame,
-        size=kind.size,
         head=recipe.head or kind.head,
         cell=recipe.cell,
         hidden=recipe.hidden,
         layers=recipe.layers,
         missing_input=recipe.missing_input,
         head_hidden=recipe.head_hidden,
-        informing=kind.informing,
-        categories=kind.categories,
     )
 
 

@@ -1,4 +1,4 @@
-"""The server and its page: requests come in, the filler of the library answers."""
+"""The server and its page: they parse requests, ask a `Filler` and show its answers."""
 
 from caesura.web.app import make_app
 from caesura.web.limits import Limits

@@ -1,227 +1,173 @@
-"""From a request to the filler of the library, and from what it says to an answer."""
+"""From a request to the library's filler, and from what it returns to an answer."""
 
 import base64
-import binascii
-import json
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
 
 from caesura.errors import CaesuraError, lookup
-from caesura.filler import work
-from caesura.filler.fill import Fill
-from caesura.filler.filler import Filler, Gapped
-from caesura.kinds import Music, Song, Text
-from caesura.kinds.music.midi import TEMPO
-from caesura.kinds.music.notes import Grid, find_lanes
-from caesura.kinds.music.roll import KEYS, LOWEST_KEY
-from caesura.strategies import Strategy
-from caesura.web.limits import STEPS, Limits, check_work
+from caesura.filler import Fill, Filler, Request
+from caesura.kinds.base import Item, Kind
+from caesura.strategies import STRATEGIES
+from caesura.web.gone import GoneError
+from caesura.web.limits import STEPS, Limits
 from caesura.web.schemas import (
     Box,
+    Filled,
+    FillQuestion,
     LogProbAnswer,
     MarginalsAnswer,
-    MusicFill,
-    MusicFilled,
-    MusicQuestion,
-    Note,
-    SongAnswer,
-    SongQuestion,
-    Span,
-    TextFill,
-    TextFilled,
-    TextQuestion,
+    OfferedModel,
+    Question,
+    ViewQuestion,
 )
 
 LIKELIEST = 10  # symbols at a place
-BEAT = 500_000  # microseconds, until a song says otherwise
-
-
-class Task(NamedTuple):
-    """A question in the words of the library."""
-
-    filler: Filler
-    data: Any
-    missing: Bool[np.ndarray, "T D"]
-    strategy: Strategy
-    seed: int
-    samples: int
-
+OFFERED = {name: strategy for name, strategy in STRATEGIES.items() if strategy.interactive}
 
 Fillers = Mapping[str, Filler]
 
 
-def read_question(fillers: Fillers, asked: TextQuestion | MusicQuestion, limits: Limits) -> Task:
-    """What is asked, if the model can do it and the machine can bear it."""
-    filler = lookup(fillers, asked.model, "model")
-    samples = asked.samples if isinstance(asked, TextFill | MusicFill) else 1
-    strategy = filler.method(asked.strategy).strategy
-    read = _read_text if isinstance(asked, TextQuestion) else _read_music
-    data, missing = read(filler, asked)
-    check_work(strategy, np.any(missing, axis=1), samples, limits)
-    return Task(filler, data, missing, strategy, asked.seed, samples)
+class Task(NamedTuple):
+    """A question in the terms of the library."""
+
+    filler: Filler
+    request: Request
+    like: Hashable  # equal for tasks that are done in one pass; None for one that is done alone
 
 
-def _read_text(filler: Filler, asked: Any) -> tuple[str, Bool[np.ndarray, "T 1"]]:
-    if not isinstance(filler.kind, Text):
-        raise CaesuraError(f"The model '{asked.model}' is not for text.")
-    sequence = filler.kind.read(asked.sequence)
-    return asked.sequence, sequence.missing | _mask(asked.missing, len(sequence))[:, None]
-
-
-def _read_music(filler: Filler, asked: Any) -> tuple[Song, Bool[np.ndarray, "T 88"]]:
-    kind, song = _song(filler, asked.model, asked.sequence)
-    steps = len(kind.read(song))
-    missing, pinned = (_boxes(boxes, steps) for boxes in (asked.missing, asked.pinned))
-    if pinned.any():
-        song = kind.write(song, pinned, np.ones(pinned.shape, np.int8))
-    return song, missing & ~pinned
-
-
-def _song(filler: Filler, model: str, sequence: str) -> tuple[Music, Song]:
-    if not isinstance(filler.kind, Music):
-        raise CaesuraError(f"The model '{model}' is not for music.")
-    try:
-        content = base64.b64decode(sequence, validate=True)
-    except binascii.Error:
-        raise CaesuraError("The song is not in base64.") from None
-    song = Song.from_bytes(content)
-    steps = Grid.of(song, filler.kind.steps_per_beat).steps
-    if steps > STEPS:
-        raise CaesuraError(f"The song has {steps} steps, and the server takes {STEPS} at most.")
-    return filler.kind, song
-
-
-def _mask(spans: Iterable[Span], length: int) -> Bool[np.ndarray, " T"]:
-    mask = np.zeros(length, bool)
-    for span in spans:
-        _check(span, length)
-        mask[span.first : span.stop] = True
-    return mask
-
-
-def _boxes(boxes: Iterable[Box], steps: int) -> Bool[np.ndarray, "T 88"]:
-    mask = np.zeros((steps, KEYS), bool)
-    for box in boxes:
-        _check(box, steps)
-        if box.highest < box.lowest:
-            raise CaesuraError(f"The keys {box.lowest} to {box.highest} run downwards.")
-        mask[box.first : box.stop, box.lowest - LOWEST_KEY : box.highest - LOWEST_KEY + 1] = True
-    return mask
-
-
-def _check(span: Span, length: int) -> None:
-    if not span.first < span.stop <= length:
-        raise CaesuraError(
-            f"The span from {span.first} to before {span.stop} is not within the {length} steps."
-        )
-
-
-def fill(task: Task) -> TextFilled | MusicFilled:
-    """The task's sequence, completed."""
-    return _tell_fill(
-        task,
-        task.filler.fill(
-            task.data,
-            missing=task.missing,
-            samples=task.samples,
-            strategy=task.strategy,
-            seed=task.seed,
-        ),
+def offer(name: str, filler: Filler) -> OfferedModel:
+    """Return what clients need to know of a model."""
+    return OfferedModel(
+        name=name,
+        kind=filler.kind.name,
+        strategy=filler.strategy,
+        strategies=[strategy for strategy in OFFERED if _serves(filler, strategy)],
+        fields=asdict(filler.kind),
     )
 
 
-def fill_all(tasks: Sequence[Task], size: int) -> list[TextFilled | MusicFilled]:
-    """As `fill` does, but for several tasks that are alike: in one pass, as if of `size` tasks.
+def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
+    """Return the task, if the model can do it and the machine can bear it."""
+    filler = lookup(fillers, asked.model, "model")
+    name = asked.strategy or filler.strategy
+    lookup(OFFERED, name, "strategy")
+    item = _open(filler, asked.sequence)
+    pinned = _mask(filler.kind, item, asked.pinned)
+    if asked.pinned:
+        if filler.kind.frame.name != "binary":
+            raise CaesuraError(
+                f"The field 'pinned' is for what can be on or off, not for {filler.kind.name}: "
+                "write what you want into the sequence."
+            )
+        item = filler.kind.open(item.write(np.ones_like(item.sequence.values), pinned))
+    missing = (item.sequence.missing | _mask(filler.kind, item, asked.missing)) & ~pinned
+    fills = isinstance(asked, FillQuestion)
+    request = Request(
+        item,
+        missing,
+        samples=asked.samples if fills else 0,
+        draws=asked.draws if fills else 1,
+        strategy=name,
+        seed=asked.seed,
+    )
+    states = filler.states(request)
+    if states > limits.states:
+        raise CaesuraError(
+            f"That is too much for one request by '{name}': ask for fewer draws, or for shorter "
+            "gaps that are closer together."
+        )
+    alone = states * limits.together > limits.states
+    return Task(filler, request, None if alone else (id(filler), filler.group(request)))
 
-    One size means one compiled program; what there is too much of is thrown away.
-    """
-    if len(tasks) == 1:
-        return [fill(tasks[0])]
-    asked = [Gapped(task.data, task.missing, task.seed) for task in tasks]
-    first = tasks[0]
-    padded = asked + asked[:1] * (size - len(asked))
-    fills = first.filler.fill_together(padded, samples=first.samples)
-    return [_tell_fill(*both) for both in zip(tasks, fills, strict=False)]
+
+def fill_all(tasks: Sequence[Task], left: Callable[[], bool]) -> list[Fill | Exception]:
+    """Return the fills of tasks that are alike; it is given up between passes if all have left."""
+
+    def go_on(*_: int) -> None:
+        if left():
+            raise GoneError
+
+    requests = [task.request for task in tasks]
+    return tasks[0].filler.fill_many(requests, return_exceptions=True, report=go_on)
 
 
-def likeness(task: Task, limits: Limits) -> Hashable:
-    """What tasks must share to be done together, or None for one that is done alone."""
-    missing_steps = np.any(task.missing, axis=1)
-    like = work.likeness(task.strategy, missing_steps)
-    states = limits.together * work.count_states(task.strategy, missing_steps, task.samples)
-    if like is None or states > limits.states:
-        return None
-    return id(task.filler), task.samples, like
-
-
-def _tell_fill(task: Task, fill: Fill) -> TextFilled | MusicFilled:
-    """A fill as the answer to a request."""
-    told = json.loads(fill.to_json())
-    told["log_probs"] = [_finite(log_prob) for log_prob in told["log_probs"]]
-    if not isinstance(task.filler.kind, Music):
-        return TextFilled(**told)
-    steps_per_beat = task.filler.kind.steps_per_beat
-    return MusicFilled(**told, notes=[_notes(song, steps_per_beat) for song in fill.samples])
+def tell_fill(fill: Fill) -> Filled:
+    """Return a fill as the answer to a request."""
+    views = [fill.item.view(sample) for sample in fill.samples]
+    return Filled(kind=fill.kind.name, views=views, **fill.to_dict())
 
 
 def log_prob(task: Task) -> LogProbAnswer:
-    """Of what the sequence has at its missing places."""
-    answer = task.filler.log_prob(
-        task.data, missing=task.missing, strategy=task.strategy, seed=task.seed
-    )
-    return LogProbAnswer(
-        log_prob=_finite(float(answer)), standard_error=_finite(answer.standard_error)
-    )
+    """Return the log-probability of what the sequence has at its missing places."""
+    answer = task.filler.log_prob(**_verb(task))
+    return LogProbAnswer(log_prob=_finite(answer), standard_error=_finite(answer.standard_error))
 
 
 def marginals(task: Task) -> MarginalsAnswer:
-    """The distribution at each missing place."""
-    answer = task.filler.marginals(
-        task.data, missing=task.missing, strategy=task.strategy, seed=task.seed
-    )
+    """Return the distribution at each missing place."""
+    answer = task.filler.marginals(**_verb(task))
     return MarginalsAnswer(places=answer.places.tolist(), likeliest=answer.top(LIKELIEST))
 
 
-def song(fillers: Fillers, asked: SongQuestion) -> SongAnswer:
-    """The song on the grid of a model."""
-    kind, song = _song(lookup(fillers, asked.model, "model"), asked.model, asked.sequence)
-    grid = Grid.of(song, kind.steps_per_beat)
-    return SongAnswer(
-        steps=grid.steps,
-        bars=sorted({min(grid.line(start), grid.steps) for start in song.bars}),
-        seconds=_seconds(song, grid),
-        notes=_notes(song, kind.steps_per_beat),
-    )
+def view(fillers: Fillers, asked: ViewQuestion) -> dict[str, Any]:
+    """Return what a page needs to draw the sequence as the model sees it."""
+    item = _open(lookup(fillers, asked.model, "model"), asked.sequence)
+    return item.view(item.original)
 
 
-def _notes(song: Song, steps_per_beat: int) -> list[Note]:
-    lanes = find_lanes(song, Grid.of(song, steps_per_beat))
-    notes = [
-        Note(LOWEST_KEY + lane.key, note.first, note.stop, note.velocity)
-        for lane in lanes
-        for note in lane.notes
-    ]
-    return sorted(notes, key=lambda note: (note.first, note.key))
+def _open(filler: Filler, sequence: str) -> Item:
+    content: str | bytes = sequence
+    if filler.kind.binary:
+        try:
+            content = base64.b64decode(sequence, validate=True)
+        except ValueError:
+            raise CaesuraError(
+                f"The sequence is not in base64, as a file of {filler.kind.name} must be sent."
+            ) from None
+    item = filler.kind.open_content(content)
+    if (steps := len(item.sequence)) > STEPS:
+        raise CaesuraError(
+            f"The sequence has {steps} steps, and the server takes {STEPS} at most: send a part."
+        )
+    return item
 
 
-def _seconds(song: Song, grid: Grid) -> list[float]:
-    """When each line of the grid is reached, as the song's tempo has it."""
-    tempo = {0: BEAT}
-    for track in song.tracks:
-        for tick, data in track:
-            if data[:2] == TEMPO and len(data) == 6:
-                tempo[tick] = int.from_bytes(data[3:], "big")
-    last = max(grid.tick(grid.steps), song.end) + 1
-    ticks = np.array([*sorted(tempo), last])
-    lengths = np.diff(ticks) * [tempo[int(tick)] / 1e6 for tick in ticks[:-1]] / song.ticks_per_beat
-    reached = np.concatenate([[0.0], np.cumsum(lengths)])
-    lines = [grid.tick(line) for line in range(grid.steps + 1)]
-    return [round(second, 4) for second in np.interp(lines, ticks, reached).tolist()]
+def _mask(kind: Kind, item: Item, boxes: Iterable[Box]) -> Bool[np.ndarray, "T D"]:
+    """Return a mask that is True inside the boxes."""
+    mask = np.zeros(item.sequence.values.shape, bool)
+    steps, components = mask.shape
+    for box in boxes:
+        if not box.first < box.stop <= steps:
+            raise CaesuraError(
+                f"The steps {box.first} to before {box.stop} are not within the {steps} steps."
+            )
+        lowest = 0 if box.lowest is None else kind.component(box.lowest)
+        highest = components - 1 if box.highest is None else kind.component(box.highest)
+        if not 0 <= lowest <= highest < components:
+            raise CaesuraError(
+                f"A box from {box.lowest} to {box.highest} holds no components of the sequence."
+            )
+        mask[box.first : box.stop, lowest : highest + 1] = True
+    return mask
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
+def _verb(task: Task) -> dict[str, Any]:
+    request = task.request
+    return {name: getattr(request, name) for name in ("data", "missing", "strategy", "seed")}
+
+
+def _serves(filler: Filler, strategy: str) -> bool:
+    try:
+        filler.method(strategy)
+    except CaesuraError:
+        return False
+    return True
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None

@@ -1,11 +1,12 @@
-"""The routes: what may be asked over HTTP, and what is said when it cannot be answered."""
+"""The routes of the server, and its answers to requests that fail."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jax.numpy as jnp
 from fastapi import FastAPI, Request
@@ -13,42 +14,40 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from caesura import __version__
 from caesura.errors import CaesuraError
-from caesura.filler.filler import Filler
-from caesura.kinds import Kind, Music, Text
+from caesura.filler import Filler
 from caesura.strategies import GSN
 from caesura.web import answers, tables
 from caesura.web.fits import Fits
 from caesura.web.gone import GoneError, unless_gone
 from caesura.web.limits import BODY_BYTES, Limits
-from caesura.web.metrics import CONTENT_TYPE, Measured, Metrics
+from caesura.web.metrics import Measured, Metrics
 from caesura.web.queue import BusyError, ClosedError, LateError, Line
 from caesura.web.schemas import (
-    AnyFill,
-    AnyFilled,
-    AnyQuestion,
     ChainStep,
+    Filled,
+    FillQuestion,
     FitLine,
     Health,
     LogProbAnswer,
     MarginalsAnswer,
     OfferedModel,
     Problem,
-    SeriesFill,
-    SongAnswer,
-    SongQuestion,
-    StrategyName,
+    Question,
     TableAnswer,
+    TableFillQuestion,
     TableQuestion,
+    ViewQuestion,
 )
 from caesura.web.security import Guard
 
 STATIC = Path(__file__).parent / "static"
-CHAIN_STEPS = (5, 10, 20, 50, 100)  # after which a chain shows what it has come to
-SCORING_CHAINS = 25  # a quarter of what `gsn` has elsewhere, since each of those shows is scored
+CHAIN_STEPS = (5, 10, 20, 50, 100)  # after which a chain shows its fill
+SCORING_CHAINS = 25  # a quarter of what `gsn` has elsewhere, since every shown fill is scored
 RETRY_SECONDS = 2
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": description}
@@ -56,13 +55,13 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         400: "The body is not JSON.",
         413: "The body is too long.",
         415: "The body is not sent as JSON.",
-        422: "The question makes no sense to the model, or is too large.",
-        429: "Too many wait already.",
+        422: "The model cannot answer the question, or it is too large.",
+        429: "Too many requests wait already.",
         504: "The answer did not come in time.",
     }.items()
 }
 
-# The same where the answer comes in lines, which would be taken for the type of refusals, too.
+# The same for answers in lines, whose content type would otherwise be that of refusals, too.
 AS_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 PROBLEMS_OF_LINES: dict[int | str, dict[str, Any]] = {
     status: {"content": AS_JSON, "description": told["description"]}
@@ -71,7 +70,7 @@ PROBLEMS_OF_LINES: dict[int | str, dict[str, Any]] = {
 
 
 class Lines(StreamingResponse):
-    """JSON documents, each in a line of its own, as they come."""
+    """JSON documents, one per line, as they are made."""
 
     media_type = "application/x-ndjson"
 
@@ -79,15 +78,27 @@ class Lines(StreamingResponse):
 def make_app(
     fillers: Mapping[str, Filler], *, hosts: Sequence[str] = (), limits: Limits | None = None
 ) -> FastAPI:
-    """The application that offers some fillers by their names.
+    """Return the application that offers some fillers by their names.
 
-    `hosts` are the names that the server answers to, or empty for any.
+    Parameters
+    ----------
+    fillers
+        The models by the names that clients use.
+    hosts
+        The host names that the server answers to; if empty, any.
+    limits
+        What one request may ask of the machine.
     """
     limits = limits or Limits()
     line = Line(limits.waiting, limits.together, limits.seconds)
     fit_line = Line(limits.fits_waiting, 1, limits.fit_seconds)
     fits = Fits(fit_line, before=line)
-    metrics = Metrics()
+    metrics = Metrics(
+        {
+            "caesura_waiting": ("Requests that wait for the model.", lambda: line.waiting),
+            "caesura_fits_waiting": ("Tables that wait for training.", lambda: fit_line.waiting),
+        }
+    )
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -108,43 +119,47 @@ def make_app(
     app.add_middleware(Measured, metrics=metrics)
     _say_problems(app)
 
-    async def ask(asked: Any, request: Request, answer: Callable[[answers.Task], Any]) -> Any:
-        task = await run_in_threadpool(answers.read_question, fillers, asked, limits)
-        return await unless_gone(request, line.run(partial(_each, answer), task))
+    async def read(asked: Question) -> answers.Task:
+        return await run_in_threadpool(answers.read_question, fillers, asked, limits)
+
+    async def ask(asked: Question, request: Request, answer: Callable[[answers.Task], Any]) -> Any:
+        work = line.run(lambda tasks, _: list(map(answer, tasks)), await read(asked))
+        return await unless_gone(request, work)
 
     @app.get("/api/models")
     async def models() -> list[OfferedModel]:
         """The models that the server offers."""
-        return [_offer(name, filler) for name, filler in fillers.items()]
+        return [answers.offer(name, filler) for name, filler in fillers.items()]
 
     @app.post("/api/fill", responses=PROBLEMS)
-    async def fill(asked: AnyFill, request: Request) -> AnyFilled:
+    async def fill(asked: FillQuestion, request: Request) -> Filled:
         """Complete a sequence, as `caesura fill` does."""
-        task = await run_in_threadpool(answers.read_question, fillers, asked, limits)
-        work = partial(answers.fill_all, size=limits.together)
-        like = answers.likeness(task, limits)
-        return await unless_gone(request, line.run(work, task, like))
+        task = await read(asked)
+        done = await unless_gone(request, line.run(answers.fill_all, task, task.like))
+        return await run_in_threadpool(answers.tell_fill, done)
 
     @app.post(
         "/api/fill/chain",
         responses=PROBLEMS_OF_LINES | {200: {"model": ChainStep}},
         response_class=Lines,
     )
-    async def chain(asked: AnyFill, request: Request) -> Lines:
-        """Complete a sequence by `gsn`, and show what chains of 5, 10, 20, 50 and 100 steps give.
+    async def chain(asked: FillQuestion, request: Request) -> Lines:
+        """Complete a sequence by `gsn`, and show the fills after 5, 10, 20, 50 and 100 steps.
 
-        Every line of the answer is a JSON document. The last has the samples that `/api/fill` would
-        have, their probabilities averaged over 25 chains instead of 100. A line with a `detail`
-        says why no more will come.
+        Every line of the answer is a JSON document. The last has the fill of `/api/fill`, except
+        that probabilities are averages over 25 chains instead of 100, and that without `draws` or
+        `samples` it is one draw. A line with a `detail` says why no more lines follow.
         """
-        asked = asked.model_copy(update={"strategy": "gsn"})
-        task = await run_in_threadpool(answers.read_question, fillers, asked, limits)
+        draws = max(1, asked.samples, asked.draws or 1)
+        task = await read(asked.model_copy(update={"strategy": "gsn", "draws": draws}))
 
         async def after(steps: int) -> str:
             # An array, so that one compiled program serves any number of steps.
-            so_far = task._replace(strategy=GSN(jnp.asarray(steps), SCORING_CHAINS))
-            filled = await line.run(partial(_each, answers.fill), so_far)
-            return ChainStep(steps=steps, fill=filled).model_dump_json() + "\n"
+            strategy = GSN(jnp.asarray(steps), SCORING_CHAINS)
+            so_far = task._replace(request=replace(task.request, strategy=strategy))
+            done = await line.run(answers.fill_all, so_far)
+            told = await run_in_threadpool(answers.tell_fill, done)
+            return ChainStep(steps=steps, fill=told).model_dump_json() + "\n"
 
         first = await unless_gone(request, after(CHAIN_STEPS[0]))
 
@@ -153,8 +168,8 @@ def make_app(
             for steps in CHAIN_STEPS[1:]:
                 try:
                     yield await after(steps)
-                except (BusyError, LateError) as problem:
-                    yield Problem(detail=_sentence(problem)).model_dump_json() + "\n"
+                except Exception as problem:
+                    yield _last_line(problem)
                     return
 
         return Lines(lines())
@@ -164,16 +179,16 @@ def make_app(
         responses=PROBLEMS_OF_LINES | {200: {"model": FitLine}},
         response_class=Lines,
     )
-    async def fill_series(asked: SeriesFill, request: Request) -> Lines:
-        """Complete a table of numbers, as `caesura fill series` does.
+    async def fill_series(asked: TableFillQuestion, request: Request) -> Lines:
+        """Complete a table, as `caesura fill series` does.
 
-        Every line of the answer is a JSON document: how the training on the table gets on, and in
-        the last one the table. A line with a `detail` says why no more will come. Training stops
-        when the client goes away.
+        Every line of the answer is a JSON document: the progress of the training on the table, and
+        at last the filled table. A line with a `detail` says why no more lines follow. Training
+        stops when the client closes the connection.
         """
         table = await run_in_threadpool(tables.read_fill, fillers, asked)
         told = fits.run(partial(tables.fill_table, table, limits.updates), request)
-        first = await anext(told)  # there is a place in the line
+        first = await anext(told)  # raises if the line is full
 
         async def lines() -> AsyncIterator[str]:
             try:
@@ -181,40 +196,43 @@ def make_app(
                 async for one in told:
                     yield one.model_dump_json() + "\n"
             except Exception as problem:
-                yield Problem(detail=_sentence(problem)).model_dump_json() + "\n"
+                yield _last_line(problem)
 
         return Lines(lines())
 
     @app.post("/api/log_prob", responses=PROBLEMS)
-    async def log_prob(asked: AnyQuestion, request: Request) -> LogProbAnswer:
-        """How probable what a complete sequence has at some places is, given the rest of it."""
+    async def log_prob(asked: Question, request: Request) -> LogProbAnswer:
+        """The log-probability of what a complete sequence has at some places, given the rest."""
         return await ask(asked, request, answers.log_prob)
 
     @app.post("/api/marginals", responses=PROBLEMS)
-    async def marginals(asked: AnyQuestion, request: Request) -> MarginalsAnswer:
+    async def marginals(asked: Question, request: Request) -> MarginalsAnswer:
         """The distribution at each missing place."""
         return await ask(asked, request, answers.marginals)
 
-    @app.post("/api/song", responses=PROBLEMS)
-    def song(asked: SongQuestion) -> SongAnswer:
-        """A MIDI file as a model sees it: its notes on a grid of steps, its bars and its time."""
-        return answers.song(fillers, asked)
+    @app.post("/api/view", responses=PROBLEMS)
+    def view(asked: ViewQuestion) -> dict[str, Any]:
+        """What a page needs to draw a sequence as a model sees it.
+
+        For music: the number of `steps` of the grid, the steps at which `bars` begin, the `seconds`
+        at which steps begin, and the `notes`.
+        """
+        return answers.view(fillers, asked)
 
     @app.post("/api/table", responses=PROBLEMS)
     def table(asked: TableQuestion) -> TableAnswer:
-        """A table as it can be drawn: its columns of numbers, and the times of its rows."""
+        """What a page needs to draw a table: its columns of numbers, and the times of its rows."""
         return tables.tell_table(asked)
 
     @app.get("/healthz")
     async def healthz() -> Health:
-        """That the server serves."""
+        """The server is running."""
         return Health(waiting=line.waiting)
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def tell_metrics() -> PlainTextResponse:
         """Counts and times of requests, for Prometheus."""
-        gauges = {"waiting": line.waiting, "fits_waiting": fit_line.waiting}
-        return PlainTextResponse(metrics.render(gauges), media_type=CONTENT_TYPE)
+        return PlainTextResponse(metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
@@ -228,34 +246,8 @@ def make_app(
     return app
 
 
-def _each(answer: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    return [answer(item) for item in items]
-
-
-def _offer(name: str, filler: Filler) -> OfferedModel:
-    kind = filler.kind
-    return OfferedModel(
-        name=name,
-        kind=_kind_name(kind),
-        strategy=filler.strategy,
-        strategies=[s for s in get_args(StrategyName) if _serves(filler, s)],
-        gap_char=kind.gap_char if isinstance(kind, Text) else None,
-        steps_per_beat=kind.steps_per_beat if isinstance(kind, Music) else None,
-    )
-
-
-def _kind_name(kind: Kind) -> Literal["text", "music", "series"]:
-    if isinstance(kind, Text):
-        return "text"
-    return "music" if isinstance(kind, Music) else "series"
-
-
-def _serves(filler: Filler, strategy: str) -> bool:
-    try:
-        filler.method(strategy)
-    except CaesuraError:
-        return False
-    return True
+def _last_line(problem: Exception) -> str:
+    return Problem(detail=_sentence(problem)).model_dump_json() + "\n"
 
 
 def _sentence(problem: Exception) -> str:
@@ -272,11 +264,11 @@ def _sentence(problem: Exception) -> str:
             return str(problem)
         case _:
             logging.getLogger("caesura").exception("A request failed.", exc_info=problem)
-            return "Something went wrong here; the server's log has it."
+            return "Something went wrong on the server; its log says what."
 
 
 def _say_problems(app: FastAPI) -> None:
-    """Every mistake and mishap as one sentence."""
+    """Answer every failure with one sentence."""
 
     def answer(status: int, **headers: str) -> Callable[[Request, Exception], JSONResponse]:
         def say(_: Request, problem: Exception) -> JSONResponse:
@@ -304,7 +296,7 @@ def _say_problems(app: FastAPI) -> None:
 
 
 def _first_mistake(problem: RequestValidationError) -> str:
-    """The first of them; what was sent is not repeated, since it may be long or not even text."""
+    """Return the first mistake; what was sent may be long, so it is not repeated."""
     mistake = problem.errors()[0]
     if mistake["type"] == "json_invalid":
         return "The body of the request is not JSON."

@@ -1,8 +1,7 @@
-"""Long work that tells how it gets on: it gives way to short work, and can be stopped."""
+"""Long work that reports its progress: it gives way to short work, and can be stopped."""
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -19,8 +18,8 @@ Fit = Callable[[Callable[[Any], None], Callable[[], bool]], Any]  # of `report` 
 class Fits:
     """Fits wait in a line of their own and are done one after the other.
 
-    Where a fit asks whether it shall stop, it stands still while anybody waits in `before`, the
-    line of short work, which so never waits for more than a moment of training.
+    When a fit asks whether it should stop, it stands still while anybody waits in `before`, the
+    line of short work. So short work never waits for more than a moment of training.
     """
 
     def __init__(self, line: Line, before: Line) -> None:
@@ -28,27 +27,29 @@ class Fits:
         self._answers: set[asyncio.Future[Any]] = set()
 
     def close(self) -> None:
-        """Stop all of them; their clients are told."""
+        """Stop all fits; their clients are told."""
         for answer in self._answers:
             answer.cancel()
 
     async def run(self, fit: Fit, request: Request) -> AsyncIterator[Any]:
-        """What the fit tells while it goes on, and at last its answer.
+        """Yield what the fit reports, and at last its answer.
 
-        It is stopped once nobody listens: the client has gone, or the time is over.
+        The fit is stopped when nobody listens: the client has gone, or the time is over.
         """
-        left, loop = threading.Event(), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         told: asyncio.Queue[Any] = asyncio.Queue()
 
         def report(progress: Any) -> None:
             loop.call_soon_threadsafe(told.put_nowait, progress)
 
-        def stop() -> bool:
-            self._before.give_way(PATIENCE)
-            return left.is_set()
+        def work(_: Sequence[Any], left: Callable[[], bool]) -> list[Any]:
+            def stop() -> bool:
+                self._before.give_way(PATIENCE)
+                return left()
 
-        place = self._line.put(lambda _: [fit(report, stop)], None)
-        answer = asyncio.ensure_future(self._line.answer(place))
+            return [fit(report, stop)]
+
+        answer = asyncio.ensure_future(self._line.answer(self._line.put(work, None)))
         answer.add_done_callback(told.put_nowait)
         self._answers.add(answer)
         try:
@@ -61,6 +62,5 @@ class Fits:
         except GoneError:
             return
         finally:
-            left.set()
             answer.cancel()
             self._answers.discard(answer)

@@ -1,4 +1,4 @@
-"""Clients that do not wait for what they have asked."""
+"""Clients that leave before they are answered."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,11 +8,11 @@ from fastapi import Request
 
 
 class GoneError(Exception):
-    """The client has not waited for the answer."""
+    """The client left before the answer came."""
 
 
 async def unless_gone(request: Request, answer: Awaitable[Any]) -> Any:
-    """The answer, which is given up when the client goes away before."""
+    """Return the answer; `GoneError` if the client leaves before it comes."""
     wanted = asyncio.ensure_future(answer)
     gone = asyncio.ensure_future(_disconnection(request))
     try:

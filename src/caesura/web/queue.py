@@ -9,19 +9,21 @@ from typing import Any, NamedTuple
 WORKER = "model"  # the name of a line's thread
 ENDING = 10.0  # seconds that a piece of work has when the line is closed
 
-Work = Callable[[Sequence[Any]], Sequence[Any]]  # from items to as many answers
+# From items to as many answers, of which some may be exceptions; the second argument says whether
+# all clients have left, so that long work can be given up.
+Work = Callable[[Sequence[Any], Callable[[], bool]], Sequence[Any]]
 
 
 class BusyError(Exception):
-    """So many wait already that one more would wait in vain."""
+    """Too many requests wait already."""
 
 
 class ClosedError(Exception):
-    """The server ends."""
+    """The server is being stopped."""
 
 
 class LateError(Exception):
-    """An answer that did not come in time."""
+    """The answer did not come in time."""
 
 
 class Job(NamedTuple):
@@ -31,12 +33,13 @@ class Job(NamedTuple):
     item: Any
     like: Hashable  # items that are alike may be worked on at once; None is like no other
     answer: "Future[Any]"
+    left: threading.Event  # set once nobody waits for the answer
 
 
 class Line:
     """Jobs, the oldest first, that a thread of its own works on.
 
-    A job that nobody waits for any more is never begun; one that has begun goes on to its end.
+    A job that nobody waits for any more is never begun.
     """
 
     def __init__(self, waiting: int, together: int, seconds: float) -> None:
@@ -51,30 +54,32 @@ class Line:
 
     @property
     def waiting(self) -> int:
-        """How many have not been begun."""
+        """How many jobs have not been begun."""
         return sum(not job.answer.cancelled() for job in self._jobs)
 
     async def run(self, work: Work, item: Any, like: Hashable = None) -> Any:
-        """The answer for one item, when its turn has come."""
+        """Return the answer for one item, when its turn has come."""
         return await self.answer(self.put(work, item, like))
 
-    def put(self, work: Work, item: Any, like: Hashable = None) -> "Future[Any]":
-        """A place at the end of the line, if there is one."""
-        job = Job(work, item, like, Future())
+    def put(self, work: Work, item: Any, like: Hashable = None) -> Job:
+        """Return a job at the end of the line; `BusyError` if the line is full."""
+        job = Job(work, item, like, Future(), threading.Event())
         with self._changed:
             if self.waiting >= self._most or not self._open:
                 raise BusyError
             self._jobs.append(job)
             self._changed.notify_all()
-        return job.answer
+        return job
 
-    async def answer(self, place: "Future[Any]") -> Any:
-        """What comes of a place in the line."""
+    async def answer(self, job: Job) -> Any:
+        """Return the answer of a job; `LateError` if it does not come in time."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await asyncio.wrap_future(place)
+                return await asyncio.wrap_future(job.answer)
         except TimeoutError:
             raise LateError from None
+        finally:
+            job.left.set()
 
     def give_way(self, seconds: float) -> None:
         """Wait until nobody waits here and nothing is worked on; for so long at most."""
@@ -97,7 +102,7 @@ class Line:
                 _work(begun)
 
     def _next(self) -> list[Job]:
-        """The oldest job with those like it, once there is one; none when the line is closed."""
+        """Return the oldest job with those like it, once there is one; none if closed."""
         with self._changed:
             self._working = False
             self._changed.notify_all()
@@ -117,15 +122,15 @@ def _are_alike(one: Job, other: Job) -> bool:
 
 
 def _work(jobs: list[Job]) -> None:
-    """Answer all; where several fail together, each is tried alone: it may be the fault of one."""
+    """Give every client its answer, or the exception that is its own."""
     try:
-        answers = jobs[0].work([job.item for job in jobs])
+        answers = jobs[0].work(
+            [job.item for job in jobs], lambda: all(job.left.is_set() for job in jobs)
+        )
     except Exception as error:
-        if len(jobs) == 1:
-            jobs[0].answer.set_exception(error)
-            return
-        for job in jobs:
-            _work([job])
-        return
+        answers = [error] * len(jobs)
     for job, answer in zip(jobs, answers, strict=True):
-        job.answer.set_result(answer)
+        if isinstance(answer, Exception):
+            job.answer.set_exception(answer)
+        else:
+            job.answer.set_result(answer)

@@ -1,207 +1,173 @@
-"""What requests and answers are made of; the OpenAPI description is made from these."""
+"""The bodies of requests and answers; the OpenAPI description is made from them."""
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caesura.kinds.music.roll import KEYS, LOWEST_KEY
-from caesura.web.limits import (
-    CHARACTERS,
-    COLUMNS,
-    CSV_CHARACTERS,
-    MIDI_BYTES,
-    SAMPLES,
-    SPANS,
-    STEPS,
-)
+from caesura.web.limits import BOXES, CHARACTERS, COLUMNS, CSV_CHARACTERS, DRAWS, STEPS
 
-# All but `bayes`, which needs minutes for what the others do in a second.
-StrategyName = Literal["nade", "bothways", "gsn", "sir", "oneway", "onegram"]
-Base64 = Annotated[str, Field(max_length=MIDI_BYTES * 4 // 3 + 4, pattern="^[A-Za-z0-9+/]*={0,2}$")]
-Pitch = Annotated[int, Field(ge=LOWEST_KEY, lt=LOWEST_KEY + KEYS)]
+Name = Annotated[str, Field(max_length=100)]
+Seed = Annotated[int, Field(ge=0, lt=2**32, description="The same seed gives the same answer.")]
+Plain = Annotated[
+    str | list[Any] | dict[str, Any],
+    Field(description="A text; a file's bytes in base64; a table as columns, index and data."),
+]
 
 
 class Asked(BaseModel):
-    """Whatever a client sends: no number in quotes, and no field that means nothing here."""
+    """What clients send: no number in quotes, and no unknown field."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class Span(Asked):
-    """Steps from `first` to before `stop`, counted from 0; in a text they are code points."""
+class Box(Asked):
+    """Some steps, and in them some components.
+
+    Steps run from `first` to before `stop`, counted from 0. A step is a character (a code point) of
+    a text, a row of a table, and a step of the model's grid for music. Components run from `lowest`
+    to `highest`; for music they are the MIDI numbers of keys, 21 to 108. By default, all.
+    """
 
     first: int = Field(ge=0, le=STEPS)
     stop: int = Field(ge=1, le=STEPS)
+    lowest: int | None = Field(None, ge=0, le=STEPS)
+    highest: int | None = Field(None, ge=0, le=STEPS)
 
 
-class Box(Span):
-    """Some steps, and in them the keys from `lowest` to `highest`, by their MIDI numbers."""
+class ViewQuestion(Asked):
+    """A sequence to be drawn."""
 
-    lowest: Pitch = LOWEST_KEY
-    highest: Pitch = LOWEST_KEY + KEYS - 1
-
-
-class Question(Asked):
-    """What all questions have in common."""
-
-    model: str = Field(max_length=100, description="A name that `/api/models` offers.")
-    strategy: StrategyName | None = Field(None, description="The model's own where none is given.")
-    seed: int = Field(0, ge=0, lt=2**32, description="The same seed, the same answer.")
-
-
-class TextQuestion(Question):
-    """A text, with what is missing in it."""
-
-    kind: Literal["text"]
+    model: Name = Field(description="A name that `/api/models` offers.")
     sequence: str = Field(
         min_length=1,
         max_length=CHARACTERS,
-        description="The text; the model's gap character marks a missing one.",
+        description="The content of a file: a text or CSV as it is, a MIDI file in base64.",
     )
-    missing: list[Span] = Field([], max_length=SPANS, description="What is missing besides.")
 
 
-class MusicQuestion(Question):
-    """A song, with what is missing in it."""
+class Question(ViewQuestion):
+    """A sequence, and what is missing in it."""
 
-    kind: Literal["music"]
-    sequence: Base64 = Field(description="A MIDI file, in base64.")
-    missing: list[Box] = Field(max_length=SPANS, description="On the model's grid of steps.")
+    missing: list[Box] = Field(
+        [], max_length=BOXES, description="What is missing beside what the sequence itself marks."
+    )
     pinned: list[Box] = Field(
-        [], max_length=SPANS, description="What shall sound, whatever the song has there."
+        [], max_length=BOXES, description="For music: what sounds, whatever the song has there."
     )
+    strategy: Name | None = Field(None, description="By default the model's own.")
+    seed: Seed = 0
 
 
-class TextFill(TextQuestion):
-    """A text to be filled."""
+class FillQuestion(Question):
+    """A sequence to be filled."""
 
-    samples: int = Field(8, ge=1, le=SAMPLES)
-
-
-class MusicFill(MusicQuestion):
-    """A song to be filled."""
-
-    samples: int = Field(8, ge=1, le=SAMPLES)
-
-
-class SongQuestion(Asked):
-    """A song to be laid on a model's grid."""
-
-    model: str = Field(max_length=100)
-    sequence: Base64
-
-
-Csv = Annotated[str, Field(min_length=1, max_length=CSV_CHARACTERS)]
+    samples: int = Field(0, ge=0, le=DRAWS, description="How many random fills to return.")
+    draws: int | None = Field(
+        None,
+        ge=1,
+        le=DRAWS,
+        description="How many random fills the answer is made of: more find more candidates, and "
+        "take longer. By default as many as suit the kind.",
+    )
 
 
 class TableQuestion(Asked):
-    """A table to be looked at."""
+    """A table to be drawn."""
 
-    sequence: Csv = Field(description="CSV with a header; an empty cell is missing.")
+    sequence: str = Field(
+        min_length=1,
+        max_length=CSV_CHARACTERS,
+        description="CSV with a header; an empty cell is missing.",
+    )
 
 
-class SeriesFill(TableQuestion):
+class TableFillQuestion(TableQuestion):
     """A table to be filled."""
 
-    model: str | None = Field(
+    model: Name | None = Field(
         None,
-        max_length=100,
-        description="A name that `/api/models` offers; where none is given, a model is trained on "
-        "the table itself.",
+        description="A name that `/api/models` offers; by default a model is trained on the table.",
     )
     columns: list[Annotated[str, Field(max_length=1000)]] | None = Field(
         None,
         max_length=COLUMNS,
-        description="Those to train on and to fill; all of numbers, and of few levels, where none "
-        "are given.",
+        description="The columns to train on and to fill; by default all columns of numbers and of "
+        "few levels.",
     )
-    seed: int = Field(0, ge=0, lt=2**32, description="The same seed, the same answer.")
-
-
-AnyQuestion = Annotated[TextQuestion | MusicQuestion, Field(discriminator="kind")]
-AnyFill = Annotated[TextFill | MusicFill, Field(discriminator="kind")]
+    seed: Seed = 0
 
 
 class Problem(BaseModel):
-    """What is wrong with a request, or with the moment it came at."""
+    """Why a request was not answered."""
 
     detail: str = Field(description="One sentence.")
 
 
 class Health(BaseModel):
-    """That the server serves."""
+    """The server is running."""
 
     status: Literal["ok"] = "ok"
     waiting: int = Field(description="How many requests wait for the model.")
 
 
 class OfferedModel(BaseModel):
-    """A model that the server has."""
+    """A model that the server offers."""
 
     name: str
-    kind: Literal["text", "music", "series"]
-    strategy: str = Field(description="The one that serves where none is asked for.")
-    strategies: list[StrategyName]
-    gap_char: str | None = Field(None, description="What marks a missing character of a text.")
-    steps_per_beat: int | None = Field(None, description="The grid that songs are laid on.")
+    kind: str
+    strategy: str = Field(description="The default strategy.")
+    strategies: list[str]
+    fields: dict[str, Any] = Field(
+        description="What the kind has learnt or was given, such as `gap_char` of a text and "
+        "`steps_per_beat` of music."
+    )
 
 
-class Note(NamedTuple):
-    """A note on the grid: a key by its MIDI number, from step `first` to before step `stop`."""
+class Candidate(BaseModel):
+    """One possible completion."""
 
-    key: int
-    first: int
-    stop: int
-    velocity: int
-
-
-class SongAnswer(BaseModel):
-    """A song on a model's grid."""
-
-    steps: int
-    bars: list[int] = Field(description="The steps that bars begin at.")
-    seconds: list[float] = Field(description="When each step begins, and when the last one ends.")
-    notes: list[Note]
+    sequence: Plain
+    log_prob: float | None = Field(description="Nats of all missing values together.")
 
 
 class Filled(BaseModel):
-    """What `caesura fill --json` answers with."""
+    """What `caesura fill --json` answers, and what a page needs to draw the samples.
 
-    best: str
-    samples: list[str]
+    A number that is not finite is null.
+    """
+
+    kind: str
+    best: Plain
+    log_prob: float | None = Field(description="Nats of `best`.")
+    standard_error: float | None = Field(description="Zero if `log_prob` is exact.")
+    candidates: list[Candidate] = Field(
+        description="Distinct completions, most probable first; none for real numbers."
+    )
+    covered: float | None = Field(description="The candidates' share of the probability.")
+    samples: list[Plain]
     log_probs: list[float | None] = Field(description="Nats of each sample.")
-    standard_errors: list[float | None] = Field(description="Zero where nothing is random.")
-    places: list[tuple[int, int]] = Field(description="Step and component of what is missing.")
-    confidence: list[float] = Field(description="The probability of what `best` has there.")
+    standard_errors: list[float | None]
+    places: list[tuple[int, int]] = Field(description="Step and component of each missing value.")
+    confidence: list[float | None] = Field(
+        description="For each place, the probability of the value that `best` has there."
+    )
     strategy: str
     seed: int
-
-
-class TextFilled(Filled):
-    """A text, filled."""
-
-    kind: Literal["text"] = "text"
-
-
-class MusicFilled(Filled):
-    """A song, filled: MIDI files in base64, and their notes."""
-
-    kind: Literal["music"] = "music"
-    notes: list[list[Note]] = Field(description="Of each sample.")
-
-
-AnyFilled = Annotated[TextFilled | MusicFilled, Field(discriminator="kind")]
+    views: list[dict[str, Any]] = Field(
+        description="For each sample what a page needs to draw it; for music `notes`, each a list "
+        "of MIDI number, first step, step after the last, and velocity."
+    )
 
 
 class ChainStep(BaseModel):
-    """What a Gibbs chain has come to."""
+    """The fill after some steps of a Gibbs chain."""
 
-    steps: int = Field(description="How many steps it has made.")
-    fill: AnyFilled
+    steps: int
+    fill: Filled
 
 
 class LogProbAnswer(BaseModel):
-    """How probable it is that the missing places hold what they hold, given the rest."""
+    """The log-probability of the missing values, given the rest."""
 
     log_prob: float | None = Field(description="In nats.")
     standard_error: float | None
@@ -211,8 +177,8 @@ class MarginalsAnswer(BaseModel):
     """The distribution at each missing place by itself."""
 
     places: list[tuple[int, int]]
-    likeliest: list[list[tuple[str | int, float]]] = Field(
-        description="Of each place, up to ten symbols with their probabilities."
+    likeliest: list[list[tuple[str | int | float, float]]] = Field(
+        description="For each place, up to ten symbols with their probabilities."
     )
 
 
@@ -220,22 +186,22 @@ class Column(BaseModel):
     """A column of numbers."""
 
     name: str
-    values: list[float | None] = Field(description="Of each row; null where it is missing.")
+    values: list[float | None] = Field(description="One for each row; null if missing.")
 
 
 class TableAnswer(BaseModel):
-    """A table as it can be drawn."""
+    """A table that can be drawn."""
 
     time: str | None = Field(description="The column that holds the times of the rows.")
     x: list[float] = Field(
-        description="When each row was, in seconds since 1970 by its own clock; or its number."
+        description="The time of each row in seconds since 1970 by its own clock, or its number."
     )
     columns: list[Column]
-    others: list[str] = Field(description="Columns that are not of numbers: they are not drawn.")
+    others: list[str] = Field(description="Columns that hold no numbers: they are not drawn.")
 
 
 class FitWaits(BaseModel):
-    """It has a place in the line: others may be before it."""
+    """The table waits in line."""
 
     state: Literal["waits"] = "waits"
 
@@ -244,9 +210,9 @@ class FitTrains(BaseModel):
     """A model is being trained on the table."""
 
     state: Literal["trains"] = "trains"
-    step: int = Field(description="How many updates have been made.")
+    step: int = Field(description="How many updates are done.")
     steps: int
-    validation: float | None = Field(description="Nats of a number that is held out.")
+    validation: float | None = Field(description="Nats of a held-out value.")
     seconds_left: float | None
 
 
@@ -257,24 +223,22 @@ class FitDraws(BaseModel):
 
 
 class FilledColumn(BaseModel):
-    """What was missing in a column."""
+    """The missing values of a column."""
 
     name: str
-    rows: list[int] = Field(description="Those in which it was missing.")
-    quantiles: list[list[float]] = Field(description="Of each level, the numbers of these rows.")
-    samples: list[list[float]] = Field(description="Some draws, which could have been.")
+    rows: list[int] = Field(description="The rows in which a value was missing.")
+    quantiles: list[list[float]] = Field(description="For each level, the values of these rows.")
+    samples: list[list[float]] = Field(description="Some random fills of these rows.")
 
 
-class SeriesFilled(BaseModel):
-    """A table, filled."""
+class TableFilled(BaseModel):
+    """A filled table."""
 
     state: Literal["filled"] = "filled"
-    sequence: str = Field(
-        description="CSV with medians in the gaps; other cells are as they were sent."
-    )
-    levels: list[float] = Field(description="Of the quantiles.")
+    sequence: str = Field(description="CSV with medians in the gaps; other cells are unchanged.")
+    levels: list[float] = Field(description="The levels of the quantiles.")
     columns: list[FilledColumn]
     seed: int
 
 
-FitLine = Annotated[FitWaits | FitTrains | FitDraws | SeriesFilled, Field(discriminator="state")]
+FitLine = Annotated[FitWaits | FitTrains | FitDraws | TableFilled, Field(discriminator="state")]

@@ -1,4 +1,4 @@
-"""What stands before every route: headers, hosts, content types, and bodies of bounded size."""
+"""Checks before every route: hosts, content types and the size of bodies; and the headers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADERS = {
-    # Only what this server itself has sent may run, be shown, or be asked; no page may frame it.
+    # Scripts, styles and requests only from and to this server; no page may frame it.
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -23,11 +23,11 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Guard:
-    """Sends away what no route should see, and signs every answer with the headers.
+    """Middleware that refuses what no route should see, and adds the headers to every answer.
 
-    No header ever allows another origin. A page elsewhere can still send what needs no permission,
-    which JSON is not; and by a name of its own that resolves to this machine it would be no other
-    origin, which is why the `Host` must be one of `hosts`, unless those are empty.
+    No header ever allows another origin. A page from elsewhere can send a request that needs no
+    permission, but JSON needs one. If its host name resolves to this machine, its origin would be
+    ours, so the `Host` must be one of `hosts`, unless those are empty.
     """
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str], most_bytes: int, seconds: float) -> None:
@@ -48,12 +48,12 @@ class Guard:
         host = headers.get("host", "").rpartition(":")
         name = host[0] if host[2].isdecimal() else headers.get("host", "")
         if self._hosts and name.lower() not in self._hosts:
-            refusal = _refuse(421, "This server is not called so: open it as localhost.")
+            refusal = _refuse(421, "This host name is not allowed: open the page as localhost.")
         elif scope["method"] != "POST":
             await self._app(scope, receive, send_signed)
             return
         elif headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            refusal = _refuse(415, "The body of a request is JSON, sent as application/json.")
+            refusal = _refuse(415, "The body of a request must be JSON, sent as application/json.")
         else:
             body = await self._read(headers, receive)
             if isinstance(body, bytes):
@@ -63,7 +63,7 @@ class Guard:
         await refusal(scope, receive, send_signed)
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes | JSONResponse:
-        """The whole body, or why it will not be read."""
+        """Return the whole body, or the answer that refuses it."""
         too_long = _refuse(413, f"The body of a request has at most {self._most_bytes} bytes.")
         told = headers.get("content-length", "0")
         if told.isdecimal() and int(told[:20]) > self._most_bytes:
@@ -83,7 +83,7 @@ class Guard:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """First the body that has been read, then whatever else comes: that the client has gone."""
+    """Return a `receive` that gives the body again, then what else comes: that the client left."""
     rest = [body]
 
     async def read() -> Message:

@@ -6,36 +6,28 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Binary, Categorical, Frame
-from caesura.nets.heads.base import Head, from_states
+from caesura.nets.heads.base import Head, Query, from_states
 
 
 class Independent(Head):
-    """Components that are independent given the context: `marginals` says everything."""
+    """Components that are independent given the context: `marginals` defines everything."""
 
-    def log_prob(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, ""]:
-        log_probs = self.marginals(context, frame, missing)
-        chosen = jnp.take_along_axis(log_probs, frame[:, None], axis=1)[:, 0]
+    def log_prob(self, query: Query) -> Float[Array, ""]:
+        _, frame, missing = query
+        chosen = jnp.take_along_axis(self.marginals(query), frame[:, None], axis=1)[:, 0]
         return jnp.sum(jnp.where(missing & ~self.frame.unknown(frame), chosen, 0.0))
 
-    def sample(
-        self,
-        key: PRNGKeyArray,
-        context: Float[Array, " C"],
-        frame: Shaped[Array, " D"],
-        missing: Bool[Array, " D"],
-    ) -> Shaped[Array, " D"]:
-        drawn = jax.random.categorical(key, self.marginals(context, frame, missing))
-        return jnp.where(missing, drawn, frame)
+    def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
+        drawn = jax.random.categorical(key, self.marginals(query))
+        return jnp.where(query.missing, drawn, query.frame)
 
 
 class Join(eqx.Module):
-    """A hidden layer in which the two directions of time meet: it adds to what each says alone."""
+    """A hidden layer over both directions; its output is added to that of the linear map."""
 
     W_z: Float[Array, "H C"]
     b_z: Float[Array, " H"]
@@ -53,13 +45,13 @@ class Join(eqx.Module):
 
 
 class Linear(Independent):
-    """φ of one linear map of the context, Eqs. (1) and (3), with or without a hidden layer beside.
+    """φ of a linear map of the context, Eqs. (1) and (3), plus an optional hidden layer.
 
-    The linear map alone adds up what the past and the future say of a step. The hidden layer is
-    ours: one may depend on the other in it.
+    The linear map only adds up the evidence of the past and of the future. The hidden layer, which
+    the paper does not have, lets them interact.
     """
 
-    frames: ClassVar[type[Frame]]  # what the head is for
+    frames: ClassVar[type[Frame]]  # the frames that the head is for
 
     frame: Frame
     W_y: Float[Array, "N C"]
@@ -79,13 +71,11 @@ class Linear(Independent):
 
     @abstractmethod
     def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
-        """φ, in nats."""
+        """Return log φ."""
 
-    def marginals(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
-        logits = product(self.W_y, context) + self.b_y
-        return self.log_probs(logits if self.join is None else logits + self.join(context))
+    def marginals(self, query: Query) -> Float[Array, "D K"]:
+        logits = product(self.W_y, query.context) + self.b_y
+        return self.log_probs(logits if self.join is None else logits + self.join(query.context))
 
 
 class Softmax(Linear):
@@ -107,12 +97,10 @@ class Bernoulli(Linear):
 
 
 class Constant(Independent):
-    """The same distribution whatever the context: f(b_y), the paper's one-gram."""
+    """The same distribution whatever the context: the paper's one-gram, f(b_y)."""
 
     frame: Frame
     log_probs: Float[Array, "D K"]
 
-    def marginals(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
+    def marginals(self, query: Query) -> Float[Array, "D K"]:
         return self.log_probs

@@ -1,4 +1,4 @@
-"""A mixture of logistic distributions: as many modes as it has parts, and heavy tails."""
+"""A mixture of logistic distributions: several modes, and heavy tails."""
 
 from typing import NamedTuple
 
@@ -8,25 +8,25 @@ from jaxtyping import Array, Float
 
 
 class Logistics(NamedTuple):
-    """M distributions, added up along the last axis."""
+    """A mixture of M distributions, which stand along the last axis."""
 
     log_weights: Float[Array, "*D M"]
     means: Float[Array, "*D M"]
     scales: Float[Array, "*D M"]
 
     def log_density(self, x: Float[Array, "*D"]) -> Float[Array, "*D"]:
-        """In nats."""
+        """Return the log of the density at x."""
         z = jnp.abs(x[..., None] - self.means) / self.scales
         each = -z - 2 * jnp.log1p(jnp.exp(-z)) - jnp.log(self.scales)
         return jax.nn.logsumexp(self.log_weights + each, axis=-1)
 
     def below(self, x: Float[Array, "*n"]) -> Float[Array, "*n"]:
-        """The probability of less than x."""
+        """Return the probability of a value below x."""
         each = jax.nn.sigmoid((x[..., None] - self.means) / self.scales)
         return jnp.sum(jnp.exp(self.log_weights) * each, axis=-1)
 
     def draw(self, chance: Float[Array, "*D 2"]) -> Float[Array, "*D"]:
-        """A number, of two that are uniform between 0 and 1."""
+        """Return a sample, made of two numbers that are uniform between 0 and 1."""
         total = jnp.cumsum(jnp.exp(self.log_weights), axis=-1)
         which = jnp.sum(chance[..., :1] > total[..., :-1], axis=-1, keepdims=True)
         mean, scale = (jnp.take_along_axis(a, which, -1)[..., 0] for a in (self.means, self.scales))

@@ -1,10 +1,10 @@
 """A head for numbers that depend on each other and on their nearest known neighbours in time.
 
-Orderless, as the head for switches is: one hidden layer sees the context, what is remembered on
-both sides, and whatever is observed of the frame, and gives a mixture of logistic distributions for
-each of the rest. It speaks of a number by its distance from the line between its neighbours, in
-units of a scale that grows with how far away they are. A category beside numbers is visited as they
-are, all of its switches at once.
+Like `Orderless`, it is autoregressive inside a frame. One hidden layer sees the context, the
+remembered neighbours on both sides and the observed part of the frame; it gives a mixture of
+logistic distributions for each other component. A number is modelled by its distance from the line
+between its neighbours, in units of a scale that grows with their distance in time. A category is
+one component of the chain: all of its switches are visited at once.
 """
 
 from collections.abc import Callable
@@ -20,59 +20,59 @@ from caesura.errors import whole_number
 from caesura.nets.bins import BINS, EDGES, OFF, ON
 from caesura.nets.cells import glorot, product
 from caesura.nets.frames import Continuous, Frame
-from caesura.nets.heads.base import Head, from_states
+from caesura.nets.heads.base import Head, Query, from_states
 from caesura.nets.heads.levels import Levels
 from caesura.nets.heads.logistics import Logistics
 from caesura.nets.memory import DEPTH, Remembered
 
 COMPONENTS = 3  # of the mixture
-PREFIXES = 0.25  # the share of beginnings of the order among the sets that are shown in training
-NARROWEST = 1e-3  # scale: a number that never changes would have an infinite density
-SMALL = 0.1  # distance from the line, up to which its features grow in proportion
-WIDEST = 2.0  # log of a part's scale: fills that stray would have their neighbours stray farther
+PREFIXES = 0.25  # the share of prefixes of the order among the subsets shown in training
+NARROWEST = 1e-3  # scale: a constant column would otherwise get an infinite density
+SMALL = 0.1  # distance from the line below which the features are linear in it
+WIDEST = 2.0  # log of a part's scale: without a limit, one far fill makes its neighbours farther
 
 ROUNDING = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(np.float32).tiny)
 
 
 class Around(NamedTuple):
-    """What is known before the frame itself is looked at."""
+    """What the context says of a frame, before any of its components is seen."""
 
     h: Float[Array, " C"]
     line: Float[Array, " D"]  # between the nearest known neighbours; zero where there are none
-    scale: Float[Array, " D"]  # of the distances from it
+    scale: Float[Array, " D"]  # of the distances from the line
     features: Float[Array, "F D"]  # of each component's own neighbours
 
 
 class Seen(NamedTuple):
-    """What the observed part of the frame has added up to."""
+    """The contribution of the observed part of the frame."""
 
     a: Float[Array, " H"]  # the pre-activations of the hidden layer
     shift: Float[Array, " D"]  # of the means
 
 
 class SoFar(NamedTuple):
-    """A frame of which some components are filled."""
+    """A frame with some of its missing components filled."""
 
     seen: Seen
-    left: Bool[Array, " D"]  # what is not
+    left: Bool[Array, " D"]  # the components that are not filled yet
     values: Float[Array, " D"]
     nats: Float[Array, " D"]
 
 
 class Conditionals(NamedTuple):
-    """Each number and each category by itself, given what is observed."""
+    """The distribution of each number and of each category, given what is observed."""
 
     numbers: Logistics
     levels: Levels
-    categorical: Bool[np.ndarray, " D"]  # which of the two a component is of
+    categorical: Bool[np.ndarray, " D"]  # which components belong to a category
 
     def log_density(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
-        """In nats; those of a category stand at its first switch."""
+        """Return the log-densities; that of a category stands at its first switch."""
         return jnp.where(self.categorical, self.levels.log_prob(x), self.numbers.log_density(x))
 
     def draw(self, chance: Float[Array, "D 2"]) -> Float[Array, " D"]:
-        """Values, of numbers that are uniform between 0 and 1."""
+        """Return samples, made of numbers that are uniform between 0 and 1."""
         return jnp.where(
             self.categorical, self.levels.draw(chance[:, 0]), self.numbers.draw(chance)
         )
@@ -82,7 +82,7 @@ Choose = Callable[[Conditionals, Shaped[Array, "D ..."]], Float[Array, " D"]]
 
 
 class Mixture(Head):
-    """Numbers and categories, each given the context, its neighbours, and those before it."""
+    """Numbers and categories, each given the context, its neighbours and those before it."""
 
     frames: ClassVar[type[Frame]] = Continuous
     remembers: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class Mixture(Head):
     W_n: Float[Array, "H FD"]  # from all neighbours
     b_z: Float[Array, " H"]
     W_v: Float[Array, "H D"]  # from the values of what is observed
-    W_o: Float[Array, "H D"]  # from which components are
+    W_o: Float[Array, "H D"]  # from which components are observed
     V_y: Float[Array, "DP H"]
     A_y: Float[Array, "D D"]  # from the values of what is observed straight to means and logits
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -110,12 +110,12 @@ class Mixture(Head):
         self.frame = frame
         self.sizes = sizes
         self.W_y = 0.1 * from_states(keys, D * P, sizes)
-        # The parts of the mixture differ from the start, or they would learn the same.
+        # The parts of the mixture must differ at the start, or they would all learn the same.
         apart = jnp.linspace(-0.5, 0.5, COMPONENTS)
         self.b_y = jnp.tile(jnp.concatenate([0 * apart, apart, 0 * apart]), D)
         self.U_y = jnp.zeros((F, D, P))
         self.U_s = jnp.zeros((F, D))
-        self.b_s = jnp.full(D, -1.0, jnp.float32)  # of a type that updates do not change
+        self.b_s = jnp.full(D, -1.0, jnp.float32)  # an explicit dtype: updates must not change it
         self.W_z = glorot(key_z, hidden, sum(sizes))
         self.W_n = glorot(key_n, hidden, F * D)
         self.b_z = jnp.zeros(hidden)
@@ -128,32 +128,25 @@ class Mixture(Head):
     def hidden(self) -> int:
         return len(self.b_z)
 
-    def log_prob(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, query: Query) -> Float[Array, ""]:
+        context, frame, missing = query
         known = ~self.frame.unknown(frame)
         around = self._look(context)
         start = self._see(around, frame, ~missing & known)
         _, nats = self._walk(around, start, frame, missing & known, lambda mix, x: x)
         return jnp.sum(nats)
 
-    def sample(
-        self,
-        key: PRNGKeyArray,
-        context: Float[Array, " C"],
-        frame: Shaped[Array, " D"],
-        missing: Bool[Array, " D"],
-    ) -> Shaped[Array, " D"]:
+    def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
+        context, frame, missing = query
         around = self._look(context)
         start = self._see(around, frame, ~missing & ~self.frame.unknown(frame))
         chance = jax.random.uniform(key, (frame.size, 2), minval=ROUNDING, maxval=1 - ROUNDING)
         drawn, _ = self._walk(around, start, chance, missing, Conditionals.draw)
         return jnp.where(missing, drawn, frame)
 
-    def marginals(
-        self, context: Float[Array, " C"], frame: Shaped[Array, " D"], missing: Bool[Array, " D"]
-    ) -> Float[Array, "D K"]:
-        """A switch lies in the bins of 0 and of 1: whether its category has that level."""
+    def marginals(self, query: Query) -> Float[Array, "D K"]:
+        """Return the mass in each bin; a switch has mass only in the bins of 0 and of 1."""
+        context, frame, missing = query
         found = self._conditionals(context, frame, ~missing & ~self.frame.unknown(frame))
         below = jax.vmap(lambda one: one.below(jnp.asarray(EDGES, jnp.float32)))(found.numbers)
         mass = jnp.diff(below, axis=1, prepend=0.0, append=1.0)
@@ -163,20 +156,15 @@ class Mixture(Head):
         mass = jnp.where(found.categorical[:, None], of_switches, mass)
         return jnp.log(jnp.maximum(mass, TINY))
 
-    def objective(
-        self,
-        key: PRNGKeyArray,
-        context: Float[Array, " C"],
-        frame: Shaped[Array, " D"],
-        missing: Bool[Array, " D"],
-    ) -> Float[Array, ""]:
-        """One pass: some of the components are shown, and the others predicted from them.
+    def objective(self, key: PRNGKeyArray, query: Query) -> Float[Array, ""]:
+        """Show a random subset of the components and return the weighted loss of the others.
 
-        All of them may be, not the missing ones alone: the context has seen nothing of the frame.
-        How many are shown is uniform from none to all; weighted so, the mean over random sets is
-        that of −log p over all orders. A share of the sets are the beginnings of the order instead.
-        A category is shown as a whole, and counts once.
+        All components are predicted, not only the missing ones: the context knows nothing of the
+        frame. The number that is shown is uniform between none and all. With the weight below, the
+        mean over random subsets is the mean of −log p over all orders. A share of the subsets are
+        prefixes of the fixed order instead. A category is shown as a whole and counts once.
         """
+        context, frame, _ = query
         known = jnp.asarray(~self.frame.unknown(frame))
         chance = jax.random.uniform(key, (2 + frame.size,))
         leaders, fillable = self.frame.leaders, self.frame.fillable
@@ -192,7 +180,7 @@ class Mixture(Head):
         return nll * (count + 1) / jnp.maximum(jnp.sum(rest & first), 1)
 
     def _look(self, context: Float[Array, " C"]) -> Around:
-        """The context, taken apart."""
+        """Split the context into states and memories, and compute line, scale and features."""
         D = self.frame.components
         remembered = 2 * DEPTH * D
         states, sides, at = [], [], 0
@@ -204,12 +192,12 @@ class Mixture(Head):
         features = _features(sides, line)
         log_scale = self.b_s + jnp.sum(self.U_s * features, axis=0)
         scale = jnp.exp(jnp.clip(log_scale, -6.0, 3.0))
-        switch = self.frame.categorical  # which is on or off, however far from its neighbours
+        switch = self.frame.categorical  # on or off: neighbours give it no line and no scale
         line, scale = jnp.where(switch, 0.0, line), jnp.where(switch, 1.0, scale)
         return Around(jnp.concatenate(states), line, scale, features)
 
     def _see(self, around: Around, frame: Shaped[Array, " D"], observed: Bool[Array, " D"]) -> Seen:
-        """What is observed of the frame, in the light of what is around it."""
+        """Return the contribution of the observed components."""
         dtype = self.W_z.dtype
         a = (
             product(self.W_z, around.h.astype(dtype))
@@ -221,16 +209,16 @@ class Mixture(Head):
     def _see_more(
         self, seen: Seen, around: Around, values: Shaped[Array, " D"], new: Bool[Array, " D"]
     ) -> Seen:
-        """What it adds up to with some values more."""
+        """Return the contribution with the `new` components added."""
         dtype = self.W_v.dtype
         far = (jnp.where(new, values, around.line) - around.line) / around.scale
-        # What is far out shall not shout all else down.
+        # arcsinh: an outlier must not drown the other values.
         surprise = jnp.arcsinh(far).astype(dtype)
         a = seen.a + product(self.W_v, surprise) + product(self.W_o, new.astype(dtype))
         return Seen(a, seen.shift + product(self.A_y, surprise))
 
     def _linear(self, around: Around) -> Float[Array, "D P"]:
-        """What the parameters of the mixtures have from all but the hidden layer."""
+        """Return the part of the parameters that does not come from the hidden layer."""
         own = jnp.einsum("fd,fdp->dp", around.features, self.U_y)
         joint = product(self.W_y, around.h.astype(self.W_y.dtype)) + self.b_y
         return own + joint.reshape(own.shape)
@@ -238,7 +226,7 @@ class Mixture(Head):
     def _conditionals(
         self, context: Float[Array, " C"], frame: Shaped[Array, " D"], observed: Bool[Array, " D"]
     ) -> Conditionals:
-        """Of every component that is not observed, given those that are."""
+        """Return the distributions of all components, given the observed ones."""
         around = self._look(context)
         return self._given(self._see(around, frame, observed), around, self._linear(around))
 
@@ -263,17 +251,16 @@ class Mixture(Head):
         missing: Bool[Array, " D"],
         choose: Choose,
     ) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
-        """The missing components in turn: their values, which `choose` makes of what is said of
-        them and what is given for each, and the logs of their densities.
+        """Visit the missing components in order; return their values and log-densities.
 
-        The others are passed over, of which tables have many; side by side, the step with the most
-        missing sets the price.
+        `choose(distributions, given)` makes the values. Observed components cost nothing. In a
+        batch, the step with the most missing components sets the number of iterations.
         """
 
         def visit(so_far: SoFar) -> SoFar:
             seen, left, values, nats = so_far
             here = leaders == leaders[jnp.argmax(left)]  # the first
-            # Of all components and then of one: to gather weights for each of many steps is slower.
+            # Computed for all components: gathering the weights of one is slower in a batch.
             found = self._given(seen, around, linear)
             x = choose(found, given)
             return SoFar(
@@ -290,17 +277,17 @@ class Mixture(Head):
 
 
 def _interpolate(sides: list[Remembered]) -> Float[Array, " D"]:
-    """The line between the nearest neighbours; level, where only one side has any."""
+    """Return the line between the nearest neighbours; constant if only one side has one."""
     near = jnp.stack([(side.ages[0] > 0) / jnp.maximum(side.ages[0], 1) for side in sides])
     values = jnp.stack([side.values[0] for side in sides])
     return jnp.sum(near * values, axis=0) / jnp.maximum(jnp.sum(near, axis=0), TINY)
 
 
 def _features(sides: list[Remembered], line: Float[Array, " D"]) -> Float[Array, "F D"]:
-    """What each component's own neighbours tell of it.
+    """Return what each component's own neighbours say about it.
 
-    All distances as logarithms, but for small ones: the log of the scale is linear in them, and one
-    that grew by itself would be astronomic beside a neighbour that is far out (a day of rain).
+    Distances are logarithmic, except small ones. The log of the scale is linear in the features, so
+    a plain distance would make the scale explode next to an outlier (a day of rain).
     """
     there = jnp.concatenate([side.ages > 0 for side in sides])
     away = jnp.concatenate([jnp.log(jnp.maximum(side.ages, 1)) for side in sides])

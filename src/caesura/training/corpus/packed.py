@@ -19,7 +19,8 @@ from jaxtyping import Int64
 
 from caesura.errors import CaesuraError, lookup
 from caesura.files import cannot_read, make_folder, replacing, write_text
-from caesura.kinds.text.files import find_files, read_parts
+from caesura.kinds.finding import find_files
+from caesura.kinds.text.files import read_parts
 from caesura.kinds.text.text import Text
 from caesura.sequence import UNKNOWN
 from caesura.training.corpus.stored import Stored, smallest_type
@@ -60,8 +61,8 @@ def pack(
         raise CaesuraError(f"The directory '{directory}' is not empty: choose another one.")
     make_folder(directory)
     kind = Text.learn(_counted(progress, "counted", _all_parts(data)), **fields)
-    numbers = smallest_type(kind.size)
-    counts, digest, ends, steps = np.zeros(kind.size, np.int64), hashlib.sha256(), 0, 0
+    numbers = smallest_type(kind.frame.size)
+    counts, digest, ends, steps = np.zeros(kind.frame.size, np.int64), hashlib.sha256(), 0, 0
     with (
         replacing(directory / "values") as values_path,
         replacing(directory / "ends") as ends_path,
@@ -70,8 +71,8 @@ def pack(
     ):
         for text in _texts(data):
             for part in _counted(progress, "packed", text, steps):
-                values = kind.read_complete(part).values[:, 0]
-                counts += np.bincount(values[values != UNKNOWN], minlength=kind.size)
+                values = kind.open(part).complete.values[:, 0]
+                counts += np.bincount(values[values != UNKNOWN], minlength=kind.frame.size)
                 _write(values_file, values.astype(numbers), digest)
                 steps += len(values)
             _write(ends_file, np.array([steps], ENDS), digest)
@@ -91,7 +92,7 @@ def open_packed(directory: Path) -> Packed:
         counts = np.array(header["counts"], np.int64)
         shape = (int(header["steps"]), 1)
         mapped = _map(directory / "values")
-        values = np.frombuffer(mapped, smallest_type(kind.size))[:, None]
+        values = np.frombuffer(mapped, smallest_type(kind.frame.size))[:, None]
         ends = np.fromfile(directory / "ends", ENDS).astype(np.int64)
         lengths = np.diff(ends, prepend=0)
         whole = (
@@ -99,7 +100,7 @@ def open_packed(directory: Path) -> Packed:
             and len(ends) == header["pieces"]
             and ends[-1] == header["steps"]
             and bool((lengths > 0).all())
-            and counts.shape == (kind.size,)
+            and counts.shape == (kind.frame.size,)
         )
         let_go = partial(mapped.madvise, mmap.MADV_DONTNEED) if ADVISED else lambda: None
         pieces = Stored(values, ends - lengths, lengths, str(header["sha256"]), let_go)
@@ -137,7 +138,7 @@ def _texts(data: Sequence[Path | str]) -> Iterator[Iterator[str]]:
         if isinstance(item, str):
             yield iter([item])
         else:
-            yield from map(read_parts, find_files(item))
+            yield from map(read_parts, find_files([item], Text.suffixes))
 
 
 def _all_parts(data: Sequence[Path | str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-// Questions to the server; a refusal is an Error whose message is the server's one sentence.
+// Requests to the server; if one fails, the Error's message is the server's sentence.
 
 export async function get(path) {
   return (await answered(fetch(path))).json();
@@ -8,7 +8,7 @@ export async function ask(path, question, signal) {
   return (await answered(post(path, question, signal))).json();
 }
 
-// An answer that comes in lines, each of them a JSON document.
+// An answer in lines, each a JSON document.
 export async function* askLines(path, question, signal) {
   const answer = await answered(post(path, question, signal));
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -37,7 +37,7 @@ async function answered(fetching) {
     answer = await fetching;
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
-    throw new Error("The server does not answer: is `caesura serve` still running?");
+    throw new Error("The server does not answer. Is `caesura serve` still running?");
   }
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));

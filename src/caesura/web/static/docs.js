@@ -1,4 +1,4 @@
-// The OpenAPI description of the server, laid out to be read.
+// Show the OpenAPI description of the server.
 import { get } from "./api.js";
 import { element } from "./elements.js";
 
@@ -18,6 +18,7 @@ function type(schema) {
     return ["[", ...schema.prefixItems.flatMap((one, n) => [n ? ", " : "", ...type(one)]), "]"];
   }
   if (schema.type === "array") return ["list of ", ...type(schema.items)];
+  if (schema.type === "null") return ["nothing"];
   return [schema.type ?? "anything"];
 }
 
@@ -26,9 +27,9 @@ function bounds(schema) {
     minimum: "at least",
     exclusiveMaximum: "below",
     maximum: "at most",
-    minLength: "no shorter than",
-    maxLength: "no longer than",
-    maxItems: "at most so many:",
+    minLength: "length at least",
+    maxLength: "length at most",
+    maxItems: "number at most",
     default: "default",
   };
   return Object.entries(told)
@@ -46,7 +47,7 @@ for (const [path, methods] of Object.entries(description.paths)) {
     if (body) lines.push(element("p", {}, "Takes ", ...type(body), "."));
     const answer = json(route.responses["200"].content);
     const isPlainText = answer?.type === "string" && !answer.$ref && !answer.oneOf;
-    if (!isPlainText) lines.push(element("p", {}, "Answers with ", ...type(answer), "."));
+    if (!isPlainText) lines.push(element("p", {}, "Returns ", ...type(answer), "."));
     const refusals = Object.entries(route.responses).filter(([status]) => status !== "200");
     if (refusals.length) {
       const told = refusals.map(([status, { description }]) => `${status} ${description}`);

@@ -1,4 +1,4 @@
-// The music view: bars that are erased, filled, looked at and listened to.
+// The music view: erase notes, fill them, look and listen.
 import { ask } from "./api.js";
 import { bar, element, options, percent } from "./elements.js";
 import { download, onFile } from "./files.js";
@@ -9,9 +9,9 @@ import { load, save } from "./store.js";
 import { Work } from "./work.js";
 
 const EXAMPLE = { name: "Greensleeves", path: "/static/greensleeves.mid", bars: [6, 7] };
-const SAMPLES = { gsn: 4, sir: 4 }; // their scores are averages over many chains
+const SAMPLES = { gsn: 4, sir: 4 }; // these score by averages over many chains, which takes longer
 const SOME_SAMPLES = 6;
-const AROUND = 12; // steps before and behind the gap that are played with it
+const AROUND = 12; // steps before and after the gap that are played with it
 const BEFORE = -1; // the version that was opened
 const ALL_KEYS = { lowest: LOWEST, highest: LOWEST + KEYS - 1 };
 const $ = (id) => document.getElementById(id);
@@ -33,7 +33,7 @@ export function startMusic(models) {
     const mine = (asking = {});
     let told;
     try {
-      told = await ask("/api/song", { model: model().name, sequence });
+      told = await ask("/api/view", { model: model().name, sequence });
     } catch (problem) {
       work.say(problem.message, "problem");
       return;
@@ -45,7 +45,7 @@ export function startMusic(models) {
     work.say("");
   }
 
-  // What follows from the page's state and the song.
+  // Show the song and the state of the page.
   function took() {
     mask = Mask.of(score.steps, page.erased);
     $("song-name").textContent = page.name;
@@ -80,17 +80,17 @@ export function startMusic(models) {
     }
     const { sequence, strategy, seed } = page;
     const pinned = page.pinned.map(({ key, first, stop }) => ({ first, stop, lowest: key, highest: key }));
-    const asked = { kind: "music", model: model().name, sequence, missing: page.erased, pinned, strategy, seed };
+    const asked = { model: model().name, sequence, missing: page.erased, pinned, strategy, seed };
     work.run(async (signal) => {
       const samples = SAMPLES[strategy ?? model().strategy] ?? SOME_SAMPLES;
-      const fills = await ask("/api/fill", { ...asked, samples }, signal);
+      const fills = await ask("/api/fill", { ...asked, samples, draws: samples }, signal);
       const { places, likeliest } = await ask("/api/marginals", asked, signal);
       const sounds = likeliest.map((row) => row.find(([symbol]) => symbol === 1)?.[1] ?? 0);
       const order = fills.log_probs.map((_, n) => n).sort((a, b) => fills.log_probs[b] - fills.log_probs[a]);
       page.answer = {
         versions: order.map((n) => ({
           sequence: fills.samples[n],
-          notes: fills.notes[n],
+          notes: fills.views[n].notes,
           logProb: fills.log_probs[n],
         })),
         places,
@@ -100,11 +100,11 @@ export function startMusic(models) {
       draw();
       remember();
       roll.reveal(mask.span[0]);
-      return `Filled: ${fresh().length} new notes in the likeliest of ${samples} versions.`;
+      return `Filled: ${fresh().length} new notes in the most probable of ${samples} versions.`;
     });
   }
 
-  // The notes of a version, cut where what was erased begins and ends; `fresh` ones are new there.
+  // The notes of a version, cut at the edges of what was erased; `fresh` parts are inside.
   function notesOf(version) {
     if (version === BEFORE && page.answer) return score.notes.map((note) => ({ ...note, fresh: false }));
     const pins = Mask.of(score.steps, page.pinned.map((p) => ({ ...p, lowest: p.key, highest: p.key })));
@@ -165,7 +165,7 @@ export function startMusic(models) {
       if (playing) play(true);
     };
     $("versions").replaceChildren(
-      bar("As it was", "", 0, { pressed: page.shown === BEFORE, choose: choose(BEFORE) }),
+      bar("Original", "", 0, { pressed: page.shown === BEFORE, choose: choose(BEFORE) }),
       ...versions.map(({ logProb }, n) =>
         bar(`Fill ${n + 1}`, `${nats(logProb)} nats`, Math.exp(logProb - best), {
           pressed: page.shown === n,
@@ -236,7 +236,7 @@ export function startMusic(models) {
     const steps = { first: Math.min(a.step, b.step), stop: Math.max(a.step, b.step) + 1 };
     if (tool() === "span") return { ...steps, ...ALL_KEYS };
     const [lowest, highest] = [Math.min(a.key, b.key), Math.max(a.key, b.key)];
-    // What reaches the edge of what is drawn reaches the end of the keyboard.
+    // A box that reaches the edge of the drawing reaches the end of the keyboard.
     return {
       ...steps,
       lowest: lowest === roll.lowest ? ALL_KEYS.lowest : lowest,
@@ -289,7 +289,7 @@ export function startMusic(models) {
       aroundGap && span
         ? [Math.max(span[0] - AROUND, 0), Math.min(span[1] + AROUND, score.steps)]
         : [0, score.steps];
-    // As they are, not as they are drawn: a note over the edge of a gap is struck once.
+    // Not the parts that are drawn: a note over the edge of a gap is struck once.
     const filled = page.answer && page.shown !== BEFORE;
     const notes = filled ? page.answer.versions[page.shown].notes.map(named) : notesOf(BEFORE);
     player.play(notes, score.seconds, first, stop);
@@ -332,7 +332,7 @@ export function startMusic(models) {
       Number($(id).value),
     );
     if (!(1 <= first && first <= last && last <= score.bars.length && lowest <= highest)) {
-      work.say(`Bars run from 1 to ${score.bars.length}, and keys upwards.`, "problem");
+      work.say(`Choose bars from 1 to ${score.bars.length}, and the lower key first.`, "problem");
       return;
     }
     const [start, stop] = [score.bars[first - 1], score.bars[last] ?? score.steps];

@@ -1,4 +1,4 @@
-// The series view: tables that are drawn with their gaps, and filled by a model of their own.
+// The series view: draw a table, train a model on it, and fill its gaps.
 import { ask, askLines } from "./api.js";
 import { Chart } from "./chart.js";
 import { element, options } from "./elements.js";
@@ -9,9 +9,9 @@ import { Work } from "./work.js";
 
 const EXAMPLE = { name: "CO₂ at Mauna Loa", path: "/static/mauna-loa-co2.csv" };
 const ITSELF = "trained on this table";
-const TOLD = 200; // rows of numbers that are listed
+const TOLD = 200; // rows of the list of numbers
 const CLICK = 4; // pixels: a drag is longer
-const AROUND = 12; // rows on either side of a gap that is looked at
+const AROUND = 12; // rows that are shown on either side of a gap
 const $ = (id) => document.getElementById(id);
 
 export function startSeries(models) {
@@ -34,7 +34,7 @@ export function startSeries(models) {
     if (asking !== mine) return;
     page = { model: page.model, name, sequence, left: [], range: null, answer: null };
     took(told);
-    work.say(told.others.length ? `Not of numbers, so not drawn: ${told.others.join(", ")}.` : "");
+    work.say(told.others.length ? `These columns hold no numbers and are not drawn: ${told.others.join(", ")}.` : "");
   }
 
   function took(told) {
@@ -58,7 +58,7 @@ export function startSeries(models) {
   const whole = () => (table.x.length > 1 ? [table.x[0], table.x.at(-1)] : [table.x[0] - 1, table.x[0] + 1]);
   const chosen = () => table.columns.filter(({ name }) => !page.left.includes(name));
 
-  // A card with one column; the canvas is a slider along its rows for those who do not see it.
+  // A card with one column; for screen readers, the canvas is a slider along its rows.
   function makeChart(column, number) {
     const { name, values, gaps } = column;
     const missing = values.filter((value) => value === null).length;
@@ -71,7 +71,7 @@ export function startSeries(models) {
     const head = element(
       "div",
       { className: "chart-head" },
-      element("label", { htmlFor: box.id, title: "Train on it and fill it" }, box, element("strong", { text: name })),
+      element("label", { htmlFor: box.id, title: "Train on this column and fill it" }, box, element("strong", { text: name })),
       element("span", { className: "hint", text: counted }),
       readout,
     );
@@ -108,9 +108,9 @@ export function startSeries(models) {
     look(charts[0]?.chart.row ?? null);
   }
 
-  // What stands at a row, to be read or to be heard.
+  // The value at a row: to read, and for screen readers.
   function tell({ column, chart }, row) {
-    if (row === null) return ["", "no row is looked at"];
+    if (row === null) return ["", "no row is chosen"];
     const when = table.say(row);
     const value = column.values[row] ?? "missing";
     const n = chart.filled?.places.get(row);
@@ -141,7 +141,7 @@ export function startSeries(models) {
       ]);
     });
     $("numbers-card").hidden = !rows.length;
-    $("numbers-more").textContent = rows.length > TOLD ? `The first ${TOLD} of ${rows.length}; the file has all.` : "";
+    $("numbers-more").textContent = rows.length > TOLD ? `The first ${TOLD} of ${rows.length}. The downloaded file has all.` : "";
     $("numbers-rows").replaceChildren(
       ...rows.slice(0, TOLD).map(([when, ...cells]) =>
         element("tr", {}, element("th", { scope: "row", text: when }), ...cells.map((text) => element("td", { text }))),
@@ -175,17 +175,17 @@ export function startSeries(models) {
       remember();
       const count = page.answer.columns.reduce((sum, { rows }) => sum + rows.length, 0);
       return `Filled: ${several(count, "number")}, in ${duration((Date.now() - began) / 1000)}.`;
-    }, "Another table is being filled: this one waits for its turn.");
+    }, "Another table is being filled. This one is next in line.");
   }
 
-  // Sentences only where something new begins: a screen reader says each of them.
+  // Only say a sentence when something new begins: a screen reader reads each of them.
   let heard = null;
   function hear(told) {
     const state = told.state === "trains" && told.step === 0 ? "begins" : told.state;
     const words = {
-      begins: "Training begins: programs are compiled first, for some seconds.",
-      trains: "A model is trained on the table.",
-      draws: "The gaps are filled.",
+      begins: "Training begins. Compiling takes some seconds first.",
+      trains: "A model is being trained on the table.",
+      draws: "The gaps are being filled.",
     };
     if (state !== heard && words[state]) work.say(words[state], "working");
     heard = state;
@@ -194,7 +194,7 @@ export function startSeries(models) {
     progress(told.step / told.steps, `${told.step} of ${told.steps} updates${left}`);
   }
 
-  // A part of the whole; null where nobody knows, undefined for none at all.
+  // From 0 to 1; null if unknown, undefined to hide the bar.
   function progress(part, words = "") {
     const meter = $("series-progress");
     meter.parentElement.hidden = part === undefined;
@@ -280,7 +280,7 @@ export function startSeries(models) {
     remember();
   }
 
-  // The next gap of any column behind what is in sight, or the one before it.
+  // Show the next gap of any column after what is in sight, or the one before it.
   function step(forward) {
     if (!table) return;
     const gaps = chosen().flatMap((column) => column.gaps).sort((a, b) => a[0] - b[0]);
@@ -346,7 +346,7 @@ function gapsOf(values) {
   return gaps;
 }
 
-// So many that the range of the known numbers has four of them.
+// So many decimals that the range of the known numbers has four digits.
 function digitsOf(values) {
   const known = values.filter((value) => value !== null);
   const span = known.reduce((a, b) => Math.max(a, b), -Infinity) - known.reduce((a, b) => Math.min(a, b), Infinity);

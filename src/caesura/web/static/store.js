@@ -1,4 +1,4 @@
-// What a view remembers over a reload, on this machine alone.
+// The state of a view, kept in the browser's local storage.
 
 export function load(name) {
   try {
@@ -8,7 +8,7 @@ export function load(name) {
   }
 }
 
-// `parts` from the one that matters most: where there is no room for all, the last are left out.
+// The most important part comes first: if there is no room for all, the last are left out.
 export function save(name, parts) {
   for (let count = parts.length; count; count--) {
     try {

@@ -1,4 +1,4 @@
-// The text view: characters that are erased, filled, looked at and chosen.
+// The text view: erase characters, fill them, and choose among the candidates.
 import { ask, askLines } from "./api.js";
 import { bar, element, options, percent, spoken, visible } from "./elements.js";
 import { load, save } from "./store.js";
@@ -7,8 +7,8 @@ import { Work } from "./work.js";
 // What stands in brackets is erased to begin with.
 const EXAMPLE =
   "The Battle of Hast[ings] was fought in 1066 between the Nor[mans] and the English.";
-const SAMPLES = { gsn: 4, sir: 4 }; // their scores are averages over many chains
-const MANY_SAMPLES = 16;
+const DRAWS = { gsn: 4, sir: 8 }; // these score by averages over many chains, which takes longer
+const MANY_DRAWS = 32;
 const SHOWN = 8; // readings
 const $ = (id) => document.getElementById(id);
 
@@ -16,14 +16,14 @@ export function startText(models) {
   const sheet = $("sheet");
   const editor = $("text-editor");
   const work = new Work($("text-fill"), $("text-status"));
-  // The characters under what is erased are kept here, and never sent.
+  // The erased characters are kept here, and never sent.
   let page = load("text") ?? { ...example(), model: models[0].name, strategy: null, seed: 0 };
-  page.answer ??= null;
+  if (!page.answer?.candidates) page.answer = null; // an older version stored other answers
   page.likeliest ??= {};
   let place = null; // the one that is looked at
 
   const model = () => models.find((m) => m.name === page.model) ?? models[0];
-  const gapChar = () => model().gap_char;
+  const gapChar = () => model().fields.gap_char;
 
   function example() {
     const parts = EXAMPLE.split(/[[\]]/); // observed and erased ones in turn
@@ -45,13 +45,13 @@ export function startText(models) {
     page.likeliest = {};
   }
 
-  // What is asked: pinned characters stand as if they were observed.
+  // Pinned characters are sent as if they were observed.
   function question() {
     const gap = gapChar();
     const characters = page.characters.map((c, i) => page.pinned[i] ?? (page.missing[i] ? gap : c));
     const { name } = model();
     const { strategy, seed } = page;
-    return { kind: "text", model: name, sequence: characters.join(""), strategy, seed };
+    return { model: name, sequence: characters.join(""), strategy, seed };
   }
 
   function fill() {
@@ -62,15 +62,15 @@ export function startText(models) {
     }
     const asked = question();
     if (![...asked.sequence].includes(gapChar())) {
-      work.say("Every erased character is chosen by you: there is nothing left to fill.");
+      work.say("You have chosen every erased character: nothing is left to fill.");
       return;
     }
     work.run(async (signal) => {
       const strategy = asked.strategy ?? model().strategy;
-      const fills = { ...asked, samples: SAMPLES[strategy] ?? MANY_SAMPLES };
+      const fills = { ...asked, draws: DRAWS[strategy] ?? MANY_DRAWS };
       if (strategy === "gsn") {
         for await (const { steps, fill } of askLines("/api/fill/chain", fills, signal)) {
-          work.say(`The chain settles: after ${steps} of 100 steps.`, "working");
+          work.say(`The chain settles: ${steps} of 100 steps are done.`, "working");
           take(fill);
         }
       } else {
@@ -120,16 +120,12 @@ export function startText(models) {
     work.say(`${count} ${count === 1 ? "character is" : "characters are"} erased.`);
   }
 
-  // The distinct fills, likeliest first.
+  // The candidates, most probable first.
   function readings() {
-    const found = new Map();
-    const { samples, log_probs: logProbs, standard_errors: errors } = page.answer;
-    samples.forEach((text, n) => {
-      const words = gaps().map(([a, b]) => [...text].slice(a, b).map(visibleWord).join(""));
-      const probability = Math.exp(logProbs[n]);
-      found.set(text, { text, words: words.join(" … "), probability, error: errors[n] });
+    return page.answer.candidates.map(({ sequence, log_prob: logProb }) => {
+      const words = gaps().map(([a, b]) => [...sequence].slice(a, b).map(visibleWord).join(""));
+      return { text: sequence, words: words.join(" … "), probability: Math.exp(logProb ?? -Infinity) };
     });
-    return [...found.values()].sort((a, b) => b.probability - a.probability);
   }
 
   const placeAt = (index) => sheet.querySelector(`[role=button][data-i="${index}"]`);
@@ -163,7 +159,7 @@ export function startText(models) {
         parts.at(-1).dataset.i = i;
         return;
       }
-      // No <button>: lines would break inside a word, before and behind it.
+      // No <button>: lines would break inside a word, before and after it.
       const button = element("span", { role: "button" });
       button.dataset.i = i;
       button.tabIndex = -1;
@@ -202,7 +198,7 @@ export function startText(models) {
     $("place-hint").textContent =
       place !== null && page.pinned[place] !== undefined
         ? `You chose “${spoken(page.pinned[place])}” here.`
-        : "Point at a filled character to see what else could stand there.";
+        : "Point at a filled character to see the alternatives.";
     $("place-list").replaceChildren(
       ...(likeliest ?? []).map(([symbol, p]) =>
         bar(spoken(symbol), percent(p), p, { choose: () => pin(place, symbol) }),
@@ -211,14 +207,18 @@ export function startText(models) {
   }
 
   function drawReadings() {
-    $("readings-hint").hidden = Boolean(page.answer);
-    const rows = page.answer ? readings().slice(0, SHOWN) : [];
+    const answer = page.answer;
+    const rows = answer ? readings().slice(0, SHOWN) : [];
+    const about = answer?.standard_error === 0 ? "" : "≈ ";
+    $("readings-hint").textContent = answer
+      ? `${answer.candidates.length} found, with ${about}${percent(answer.covered)} of the probability.`
+      : "The most probable fills of all gaps together.";
     $("readings").replaceChildren(
-      ...rows.map(({ text, words, probability, error }) =>
-        bar(words, error === 0 ? percent(probability) : `≈ ${percent(probability)}`, Math.min(probability, 1), {
-          pressed: text === page.answer.shown,
+      ...rows.map(({ text, words, probability }) =>
+        bar(words, about + percent(probability), Math.min(probability, 1), {
+          pressed: text === answer.shown,
           choose: () => {
-            page.answer.shown = text;
+            answer.shown = text;
             draw();
             remember();
           },
@@ -350,7 +350,7 @@ export function startText(models) {
     fill();
   });
   $("text-edit").addEventListener("click", () => (editor.hidden ? openEditor() : closeEditor()));
-  // Where the page knows what was erased it comes back; what was typed as missing stays so.
+  // Erased characters come back; those that were typed as missing stay missing.
   $("text-back").addEventListener("click", () =>
     reset({ missing: page.characters.map((c) => c === gapChar()), pinned: {} }),
   );

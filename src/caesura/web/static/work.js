@@ -1,7 +1,7 @@
-// One piece of work at a time for a view: its button starts and stops it, its status line tells.
+// One piece of work at a time for a view: a button starts and stops it, a status line reports.
 
-const SLOW = 1500; // milliseconds, after which a reason for the wait is given
-const REASON = "Filling… The first time takes some seconds longer: programs are compiled.";
+const SLOW = 1500; // milliseconds until the reason for the wait is shown
+const REASON = "Filling… The first time takes some seconds longer, to compile.";
 
 export class Work {
   constructor(button, status) {
@@ -11,7 +11,7 @@ export class Work {
     this.running = null;
   }
 
-  // `job(signal)` gives the sentence to end with, or nothing.
+  // `job(signal)` returns the sentence to end with, or nothing.
   async run(job, reason = REASON) {
     this.stop();
     const running = (this.running = new AbortController());
@@ -38,7 +38,7 @@ export class Work {
   }
 
   say(sentence, mood = "") {
-    clearTimeout(this.slow); // there is news, so the wait needs no reason
+    clearTimeout(this.slow); // no reason is needed any more
     this.status.textContent = sentence;
     this.status.className = `status ${mood}`;
   }
