@@ -106,7 +106,7 @@ def pack(
             progress=lambda work, characters: count(characters, None, work),
         )
     told = {"folder": str(output), "texts": len(packed.pieces)}
-    told |= {"characters": len(packed.pieces.values), "symbols": packed.kind.size}
+    told |= {"characters": len(packed.pieces.values), "symbols": packed.kind.frame.size}
     if json:
         answer_json(told)
     else:

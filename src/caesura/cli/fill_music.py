@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -131,7 +131,8 @@ def music(
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
-    name, asked = model or "music", {"draws": samples, "strategy": strategy, "seed": seed}
+    name = model or "music"
+    asked: dict[str, Any] = {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
         many = Many("music", engine, song, output, id_column, data_column, json)
         fill_many(many, name, asked | {"arrangement": composition})
@@ -142,7 +143,7 @@ def music(
     for file in files:
         check_output(file, (song, find_model(name)))
     filler = load_for("music", name)
-    item = filler.kind.open(song)
+    item: Any = filler.kind.open(song)
     if output is not None:
         check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
     _check_gaps(song, item, composition)

@@ -90,7 +90,7 @@ def text(
     """
     check_options(ctx, engine, "gap_char")
     name, fields = model or "text", {} if gap_char is None else {"gap_char": gap_char}
-    asked = {"draws": samples, "strategy": strategy, "seed": seed}
+    asked: dict[str, Any] = {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
         many = Many("text", engine, Path(given), output, id_column, data_column, json)
         fill_many(many, name, asked | {"kind_fields": fields})
