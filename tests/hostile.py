@@ -57,9 +57,10 @@ def read_as_text(content: bytes) -> None:
         return
     assert text == content.decode("utf-8").removeprefix("\ufeff")
     if (kind := answer(Text.learn, [text])) is not None:
-        sequence = kind.read(text)
-        assert kind.write(text, np.zeros_like(sequence.missing), sequence.values) == text
-    answer(Text.learn([text + "a"]).read, Path(FOLDER / "a.txt"))
+        item = kind.open(text)
+        assert item.write(item.sequence.values, np.zeros_like(item.missing)) == text
+    if (kind := answer(Text.learn, [text + "a"])) is not None:
+        answer(kind.open, Path(FOLDER / "a.txt"))
 
 
 def read_as_packed_text(content: bytes) -> None:
@@ -73,16 +74,17 @@ def read_as_song(content: bytes) -> None:
     assert Song.from_bytes(song.to_bytes()) == song
     answer(lambda: song.bars)
     kind = Music(2)
-    sequence = answer(kind.read, song)
-    if sequence is None or len(sequence) > 1000:
+    item = answer(kind.open, song)
+    if item is None or len(item.sequence) > 1000:
         return
-    silent = kind.write(song, np.ones_like(sequence.missing), np.zeros_like(sequence.values))
-    assert not kind.read(silent).values.any()
+    silent = item.write(np.zeros_like(item.sequence.values), np.ones_like(item.missing))
+    assert not kind.open(silent).sequence.values.any()
+    answer(item.view, item.original)
 
 
 def read_as_roll(content: bytes) -> None:
-    sequence = answer(Music(2).read, written("a.npy", b"\x93NUMPY" + content))
-    assert sequence is None or sequence.values.shape[1] == 88
+    item = answer(Music(2).open, written("a.npy", b"\x93NUMPY" + content))
+    assert item is None or item.sequence.values.shape[1] == 88
 
 
 def read_as_csv(content: bytes) -> None:
@@ -94,18 +96,21 @@ def read_as_parquet(content: bytes) -> None:
 
 
 def _fill_table(path: Path) -> None:
-    table = answer(read_table, path)
-    if table is None:
+    file = answer(read_table, path)
+    if file is None:
         return
+    table = file.table
     assert len(table)
-    kind = answer(lambda: Series.learn([table], least_observed=1))
-    sequence = None if kind is None else answer(kind.read, table)
-    if sequence is None:
+    kind = answer(lambda: Series.learn([file], least_observed=1))
+    item = None if kind is None else answer(kind.open, file)
+    if item is None:
         return
-    filled = answer(kind.write, table, sequence.missing, np.zeros(sequence.values.shape))
+    filled = answer(item.write, np.zeros(item.missing.shape), item.missing)
     if filled is not None:
-        assert not filled[list(kind.names[: kind.filled])].isna().any(axis=None)
-        names = list(kind.names[: kind.numbers])
+        assert not filled[[column.name for column in kind.filled]].isna().any(axis=None)
+        assert item.content(filled)
+        answer(item.view, filled)
+        names = [column.name for column in kind.filled[: kind.numbers]]
         there = table[names].notna().to_numpy()
         pd.testing.assert_frame_equal(
             filled[names].astype(float).where(there), table[names].astype(float).where(there)
@@ -132,8 +137,8 @@ def fill_series(content: bytes) -> None:
     array[1, 0] = np.nan
     frame = pd.DataFrame(array, columns=["x0", "x1", "x2"])
     for data in (array, frame, frame.set_index(pd.date_range("2024-01-01", periods=4))):
-        if (sequence := answer(filler.kind.read, data)) is not None:
-            answer(filler.kind.write, data, sequence.missing, np.ones(sequence.values.shape))
+        if (item := answer(filler.kind.open, data)) is not None:
+            answer(item.write, np.ones(item.missing.shape), item.missing)
 
 
 def read_as_recipe(content: bytes) -> None:

@@ -98,6 +98,11 @@ def test_an_empty_line_of_a_single_column_is_a_missing_cell():
     assert item.content(item.original.fillna(2.5)) == "a\n1.0\n2.5\n3.0\n"
 
 
+def test_a_comma_at_the_end_of_a_row_is_no_cell():
+    item = opened("a,b\n1,2,\n,5,\n4,7,\n")
+    assert lines(item, item.original.fillna(2)) == ["a,b", "1,2", "2,5", "4,7"]
+
+
 def test_rows_that_are_added_stand_among_those_of_the_file():
     text = "when,a,c\n2024-03-01 00:00,1.50,x\n2024-03-01 01:00,,y\n2024-03-01 03:00,+2,y\n"
     item = opened(text, columns=["a"], freq="h", calendar=None, add_rows=True)

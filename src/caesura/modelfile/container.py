@@ -38,7 +38,7 @@ class Container:
         try:
             found = safetensors.deserialize(self.file.read(self.size))  # type: ignore[no-untyped-call]
         except safetensors.SafetensorError:
-            raise CaesuraError("The tensors do not lie as the header says.") from None
+            raise CaesuraError("The tensors do not match their offsets in the header.") from None
         return {
             name: np.frombuffer(tensor["data"], DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
             for name, tensor in found

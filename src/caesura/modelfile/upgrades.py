@@ -23,7 +23,7 @@ def _upgrade_net(net: Any) -> Any:
     if not isinstance(net, dict):
         return net
     frame = {"name": net.get("frame")} | _pick(net, "size", "informing", "categories")
-    direction = net.get("direction")
+    direction: Any = net.get("direction")
     moved = {"direction", "frame", *frame}
     rest = {name: value for name, value in net.items() if name not in moved}
     known = isinstance(direction, str) and direction in NETS_OF_1

@@ -85,7 +85,7 @@ class Architecture:
         shape: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.net == "forward":
             return unidirectional(key, frame, **shape)
-        return bidirectional(key, frame, **shape, missing_input=self.missing_input)
+        return bidirectional(key, frame, **shape | {"missing_input": self.missing_input})
 
     def skeleton(self) -> Net:
         """Return the net with shapes in place of arrays: nothing is computed or allocated."""

@@ -1,11 +1,10 @@
-"""The nets over whole batches of sequences, fast and differentiable: what training needs.
+"""The nets over batches of sequences, fast and differentiable, for training.
 
-`Net.contexts` says what a net computes, one sequence at a time; this computes the same for many.
-Both directions run in one scan, and the gradient of W_h is one matrix product after the backward
-scan instead of a sum inside it.
+`contexts` computes the same as `Net.contexts`, for many sequences. Both directions run in one scan,
+and the gradient of W_h is one matrix product after the backward scan instead of a sum inside it.
 
-Where the batch stands is a matter of hardware. In the shapes below, *c are two axes: c units and
-the batch, in the order that the tuning says.
+The best place of the batch axis depends on the hardware. In the shapes below, *c stands for two
+axes, c units and the batch, in the order that the tuning specifies.
 """
 
 from functools import partial
@@ -23,7 +22,7 @@ from caesura.nets.rnn import Net
 
 
 class Inputs(NamedTuple):
-    """What the cells see of every step, and which steps are no padding."""
+    """The inputs of the cells at every step, and which steps are not padding."""
 
     x: Float[Array, "T *N"]
     m: Float[Array, "T B"]
@@ -33,9 +32,10 @@ class Inputs(NamedTuple):
 def contexts(
     net: Net, inputs: Inputs, tuning: Tuning, key: PRNGKeyArray, dropout: float = 0.0
 ) -> Float[Array, "T *C"]:
-    """The context of every step of a batch: h^f_{t−1} and h^b_{t+1}, as `Net.contexts` gives them.
+    """Return the context of every step of a batch, h^f_{t−1} and h^b_{t+1}, as `Net.contexts`.
 
-    Padding is behind a sequence. Of what a layer shows to others, a share of `dropout` is lost.
+    Padding must be at the end of a sequence. A share of `dropout` of each layer's outputs is
+    dropped.
     """
     reverses = [r for r, stack in ((False, net.forward), (True, net.backward)) if stack.cells]
     stacks = [net.backward if reverse else net.forward for reverse in reverses]
@@ -50,7 +50,7 @@ def contexts(
             kept = jax.random.bernoulli(key_layer, 1 - dropout, h.shape)
             h = jnp.where(kept, h / (1 - dropout), 0)
         below = [h[:, way] for way in range(len(cells))]
-    # The state before a step is that behind the step before; outside the sequence it is zero.
+    # The state before a step is the one after the previous step; it starts at zero.
     shifted = [jnp.concatenate([jnp.zeros_like(h[:1]), h[:-1]]) for h in below]
     ways: list[Array] = []
     for stack, h, reverse in zip(stacks, shifted, reverses, strict=True):
@@ -63,9 +63,9 @@ def contexts(
 def _remembered(
     memory: Memory, inputs: Inputs, reverse: bool, tuning: Tuning
 ) -> Float[Array, "T *M"]:
-    """What a memory holds before each step of its own direction."""
+    """Return what a memory holds before each step of its own direction."""
     units_last = jnp.swapaxes(inputs.x, 1, 2) if tuning.batch_last else inputs.x
-    x = units_last[:, :, : memory.frame.inputs]  # a missing-value token may stand behind it
+    x = units_last[:, :, : memory.frame.inputs]  # without the missing-value token
     before = memory.before_all(_flip(x, reverse), _flip(inputs.valid, reverse)).flat()
     in_order = _flip(before, reverse)
     return jnp.swapaxes(in_order, 1, 2) if tuning.batch_last else in_order
@@ -82,12 +82,12 @@ def _run_layer(
     valid: Bool[Array, "T ways B"],
     tuning: Tuning,
 ) -> Float[Array, "T ways *c"]:
-    """h of one layer in each direction, in its own order of time."""
+    """Return h of one layer in each direction, in that direction's order of time."""
     wide = [_widen(cell, -cell.size % tuning.width) for cell in cells]
     each: Any = jax.tree.map(lambda *a: jnp.stack(a), *wide)
     u = tuning.einsum("kij,tk{j}->tk{i}", each.W_x, jnp.stack(below, axis=1))
     u += jnp.expand_dims(each.b_h, 1 + tuning.batch_axis)
-    # Padding is silent, so cells stay at rest on it until a sequence read backward begins.
+    # The share of padding is zero, so the states stay zero until a reversed sequence begins.
     u = jnp.where(jnp.expand_dims(valid, 2 + tuning.unit_axis), u, 0)
     start = jax.tree.map(
         lambda h: jnp.zeros((h.size, m.shape[2]) if tuning.batch_last else (m.shape[2], h.size)),
@@ -100,9 +100,9 @@ def _run_layer(
 
 
 def _widen(cell: Cell, more: int) -> Cell:
-    """The cell with `more` units whose weights are zero: they stay at zero and move no other."""
+    """Return the cell with `more` units of zero weight, which stay zero and change no other."""
 
-    def rows(a: Array) -> Array:  # all arrays of a cell hold blocks of one row for each unit
+    def rows(a: Array) -> Array:  # all arrays of a cell are blocks with one row per unit
         blocks = a.reshape(-1, cell.size, *a.shape[1:])
         widths = [(0, 0), (0, more)] + [(0, 0)] * (a.ndim - 1)
         return jnp.pad(blocks, widths).reshape(-1, *a.shape[1:])
@@ -120,9 +120,9 @@ def _recur(
     u: Float[Array, "T *Bc"],
     m: Float[Array, "T B"],
 ) -> PyTree[Float[Array, "T *c"]]:
-    """The states behind all steps of one layer in one direction.
+    """Return the states after all steps of one layer in one direction.
 
-    The cell comes without the weights that `u` and `W_h` stand for: what it has left is its own.
+    `cell` comes without the weights that `u` and `W_h` stand for.
     """
     return _recur_forward(tuning, cell, W_h, start, u, m)[0]
 
@@ -147,14 +147,14 @@ def _recur_forward(
 
 def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
     cell, W_h, start, states, back = residuals
-    # A CPU multiplies several times faster by a matrix whose rows lie in memory as they are read.
+    # On a CPU, a product with contiguous rows is several times faster.
     W_h_T = jax.lax.optimization_barrier(W_h.T)
     alike = cell.additive and cell.gate is None
 
     def step(carry: tuple[State, Cell], now: Any) -> tuple[Any, Any]:
-        d_behind, d_cell = carry
+        d_after, d_cell = carry
         d_state, back_t = _cast(now, jnp.float32)
-        d_cell_t, d_state, d_a, d_u = back_t(jax.tree.map(jnp.add, d_behind, d_state))
+        d_cell_t, d_state, d_a, d_u = back_t(jax.tree.map(jnp.add, d_after, d_state))
         _, into_state = jax.vjp(cell.output, start)
         (d_through_W,) = into_state(tuning.einsum("ij,{j}->{i}", W_h_T, d_a))
         d_state = jax.tree.map(jnp.add, d_state, d_through_W)

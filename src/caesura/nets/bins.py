@@ -1,6 +1,6 @@
-"""The bins in which the distribution of a number is told: fine around zero, open at both ends.
+"""The bins in which the distribution of a number is given: fine around zero, open at both ends.
 
-A number is standardised, so that one set of bins serves all: mean 0 and scale 1 in training.
+Numbers are standardised (mean 0, scale 1 in the training data), so one set of bins is enough.
 """
 
 from typing import Any
@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 BINS = 200
-FARTHEST = 20.0  # of the outermost edges from zero
+FARTHEST = 20.0  # the distance of the outermost edges from zero
 
-# Their distances grow with the numbers that they stand at.
+# Bins are wider farther away from zero.
 EDGES: Float[np.ndarray, " BINS-1"] = np.sinh(np.linspace(-1, 1, BINS - 1) * np.arcsinh(FARTHEST))
 CENTRES: Float[np.ndarray, " BINS"] = np.concatenate(
     [EDGES[:1], (EDGES[:-1] + EDGES[1:]) / 2, EDGES[-1:]]
@@ -19,17 +19,17 @@ CENTRES: Float[np.ndarray, " BINS"] = np.concatenate(
 
 
 def find_bin(values: Shaped[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
-    """The bin that each number lies in; an edge belongs to the bin above it."""
+    """Return the bin of each number; an edge belongs to the bin above it."""
     return np.searchsorted(EDGES, values, side="right")
 
 
-OFF, ON = find_bin(np.array([0.0, 1.0])).tolist()  # where a switch lies
+OFF, ON = find_bin(np.array([0.0, 1.0])).tolist()  # the bins of a switch
 
 
 def share_below(
     log_probs: Float[np.ndarray, "*shape BINS"], values: Float[np.ndarray, "*shape"]
 ) -> Float[np.ndarray, "*shape"]:
-    """The share that lies below each number: linear inside a bin, and half of an open one."""
+    """Return the probability below each number: linear inside a bin, half of an open one."""
     bins = find_bin(values)[..., None]
     mass = np.exp(log_probs.astype(np.float64))
     mass /= mass.sum(axis=-1, keepdims=True)
@@ -41,8 +41,7 @@ def share_below(
 
 
 def quantile(log_probs: Float[np.ndarray, "*shape BINS"], q: float) -> Float[np.ndarray, "*shape"]:
-    """The number below which a share of `q` lies: linear inside a bin, and at the edge of an open
-    one."""
+    """Return the q-quantile: linear inside a bin, and at the edge of an open one."""
     below: Any = np.cumsum(np.exp(log_probs.astype(np.float64)), axis=-1)
     below /= below[..., -1:]
     bins = np.clip(np.sum(below[..., :-1] < q, axis=-1), 1, BINS - 2)[..., None]
@@ -55,10 +54,10 @@ def quantile(log_probs: Float[np.ndarray, "*shape BINS"], q: float) -> Float[np.
 def crps(
     log_probs: Float[np.ndarray, "*shape BINS"], values: Float[np.ndarray, "*shape"]
 ) -> Float[np.ndarray, "*shape"]:
-    """The continuous ranked probability score of each number: ∫ (F(x) − [x ≥ value])² dx.
+    """Return the continuous ranked probability score of each number: ∫ (F(x) − [x ≥ value])² dx.
 
-    F, the share below x, is linear inside a bin; all of an open bin lies at its edge. So between
-    two edges, or an edge and the value, the integrand is a square of something linear.
+    F is linear inside a bin, and all mass of an open bin lies at its edge. So between two edges, or
+    an edge and the value, the integrand is the square of a linear function.
     """
     mass = np.exp(log_probs.astype(np.float64))
     below = np.cumsum(mass, axis=-1)[..., :-1] / mass.sum(axis=-1, keepdims=True)  # at each edge
@@ -67,13 +66,13 @@ def crps(
     left, right = np.minimum(EDGES, value), np.maximum(EDGES, value)
     under = np.where(value > EDGES, below, at_value)
     over = 1 - np.where(value < EDGES, below, at_value)
-    beyond = np.abs(values - value[..., 0])  # where F is 0 or 1, the other term alone counts
+    beyond = np.abs(values - value[..., 0])  # beyond the edges F is 0 or 1
     return _squares(left, under) + _squares(right, over) + beyond
 
 
 def _squares(
     x: Float[np.ndarray, "*shape n"], y: Float[np.ndarray, "*shape n"]
 ) -> Float[np.ndarray, "*shape"]:
-    """∫ y² dx along the lines between points."""
+    """Return ∫ y² dx along the lines between points."""
     a, b = y[..., :-1], y[..., 1:]
     return np.asarray(((a * a + a * b + b * b) / 3 * np.diff(x, axis=-1)).sum(axis=-1))

@@ -1,8 +1,8 @@
-"""One recurrent step, as an equation; batches and sequences are left to `vmap` and `scan`.
+"""Cells: one recurrent step as an equation; `vmap` and `scan` make batches and sequences.
 
-A cell's step is cut in three, by cost: `input` holds what depends on the input alone (one matrix
-product for a whole sequence), W_h h_{t−1} is the one product that must wait for the step before,
-and `finish` makes the next state of the two, element by element.
+A step has three parts. `input` depends on the input alone (one matrix product for a whole
+sequence), W_h h_{t−1} is the product that must wait for the previous step, and `finish` makes the
+next state of both, element by element.
 """
 
 from abc import abstractmethod
@@ -13,33 +13,32 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-State = Any  # a pytree of arrays that starts at zero; its shape is the cell's own business
+State = Any  # a pytree of arrays, zero at the start; each cell defines its own
 
 
 def uniform(key: PRNGKeyArray, rows: int, columns: int, s: float) -> Float[Array, "rows columns"]:
-    """Weights drawn from U[−s, s]."""
+    """Return weights drawn from U[−s, s]."""
     return jax.random.uniform(key, (rows, columns), minval=-s, maxval=s)
 
 
 def glorot(key: PRNGKeyArray, d_out: int, d_in: int) -> Float[Array, "d_out d_in"]:
-    """The paper's s = √(6 / (d_in + d_out)), for all weights but those from the frame."""
+    """Return weights with the paper's s = √(6 / (d_in + d_out)), used except from the frame."""
     return uniform(key, d_out, d_in, (6 / (d_in + d_out)) ** 0.5)
 
 
 def product(W: Float[Array, "N C"], x: Float[Array, " C"]) -> Float[Array, " N"]:
-    """W x, summed in float32; written so that many x give rows, which a GPU need not transpose."""
+    """Return W x, summed in float32; as x Wᵀ, so that a GPU need not transpose a batch of x."""
     return jnp.matmul(x, W.T, preferred_element_type=jnp.float32)
 
 
 class Cell(eqx.Module):
-    """h_t from h_{t−1} and x_t; a gated cell stacks the weights of its gates in one matrix.
+    """h_t from h_{t−1} and x_t; a cell with gates stacks their weights in one matrix.
 
-    A cell at rest stays at rest: where the state and the input's share are zero, so is the next
-    state.
+    If the state and the input's share are zero, so is the next state.
     """
 
-    blocks: ClassVar[int]  # how many pre-activations of size c a step needs
-    additive: ClassVar[bool] = True  # the two shares matter by their sum: one gradient serves both
+    blocks: ClassVar[int]  # the number of pre-activations of size c per step
+    additive: ClassVar[bool] = True  # only the sum of a_t and u_t matters: one gradient for both
 
     W_x: Float[Array, "Bc N"]
     W_h: Float[Array, "Bc c"]
@@ -61,11 +60,11 @@ class Cell(eqx.Module):
         return self.W_h.shape[1]
 
     def input(self, x_t: Float[Array, " N"]) -> Float[Array, " Bc"]:
-        """The input's share of the pre-activations."""
+        """Return u_t, the input's share of the pre-activations."""
         return product(self.W_x, x_t) + self.b_h
 
     def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
-        """The next state, from the input's share `u_t` and how much of the frame is missing."""
+        """Return the next state, from the input's share and the missing share of the frame."""
         return self.finish(state, product(self.W_h, self.output(state)), u_t, m_t)
 
     def finish(
@@ -75,10 +74,10 @@ class Cell(eqx.Module):
         u_t: Float[Array, "Bc *B"],
         m_t: Float[Array, "*B"],
     ) -> State:
-        """The next state, once a_t = W_h h_{t−1} is known; of a batch, if it is the last axis."""
+        """Return the next state, given a_t = W_h h_{t−1}; a batch may stand in the last axis."""
         if self.gate is not None:
-            # The paper's discussion proposes that a missing step may gate the recurrence: by 1
-            # where nothing is missing, and at the start of training everywhere.
+            # The paper's discussion proposes that a missing step may gate the recurrence. The
+            # factor is 1 where nothing is missing, and everywhere at the start of training.
             a_t = 2 * jax.nn.sigmoid(jnp.multiply.outer(self.gate, m_t)) * a_t
         return self.activate(state, a_t, u_t)
 
@@ -86,14 +85,14 @@ class Cell(eqx.Module):
     def activate(
         self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
     ) -> State:
-        """The cell's own equation, given the recurrence's and the input's share."""
+        """Return the next state by the cell's own equation, from both shares."""
 
     def initial(self) -> State:
-        """The state outside the sequence: zero."""
+        """Return the state outside the sequence, which is zero."""
         return jnp.zeros(self.size)
 
     def output(self, state: State) -> Float[Array, "*axes"]:
-        """h_t, the part of the state that others see; of a batch or sequence of states, too."""
+        """Return h_t, the visible part of the state; also for batches and sequences of states."""
         return state
 
 
@@ -109,7 +108,7 @@ class Tanh(Cell):
 
 
 class GRU(Cell):
-    """Gated recurrent unit (Cho et al. 2014), with the reset gate behind the recurrent product."""
+    """Gated recurrent unit (Cho et al. 2014), with the reset gate after the recurrent product."""
 
     blocks: ClassVar[int] = 3
     additive: ClassVar[bool] = False
@@ -133,7 +132,7 @@ class LSTMState(NamedTuple):
 
 
 class LSTM(Cell):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997), its forget gate open at first."""
+    """Long short-term memory (Hochreiter & Schmidhuber 1997); the forget gate starts open."""
 
     blocks: ClassVar[int] = 4
 
@@ -155,7 +154,7 @@ class LSTM(Cell):
 
 @jax.custom_vjp
 def _lstm(c: Float[Array, "c *B"], a: Float[Array, "Bc *B"]) -> tuple[Array, Array]:
-    """h and c of the next step, from the memory and the pre-activations of the gates."""
+    """Return h and c of the next step, from the memory and the pre-activations."""
     return _lstm_forward(c, a)[0]
 
 
@@ -168,7 +167,7 @@ def _lstm_forward(c: Array, a: Array) -> tuple[tuple[Array, Array], tuple[Array,
 
 
 def _lstm_backward(kept: tuple[Array, ...], d: tuple[Array, Array]) -> tuple[Array, Array]:
-    """By hand: half of what automatic differentiation would keep for every step."""
+    """Differentiate by hand: that keeps half as much per step as automatic differentiation."""
     c, i, f, g, o, squashed = kept
     d_h, d_c = d
     d_c = d_c + d_h * o * (1 - squashed * squashed)

@@ -1,6 +1,6 @@
-"""The last known values of every component, and how long ago they were: a cell without weights.
+"""A cell without weights: the last known values of every component, and their ages.
 
-What is filled is remembered like what was observed, so a strategy need not know of it.
+Filled values are remembered like observed ones, so strategies need not know about memories.
 """
 
 from typing import NamedTuple
@@ -12,47 +12,47 @@ from jaxtyping import Array, Bool, Float
 
 from caesura.nets.frames import Continuous
 
-DEPTH = 2  # how many values of each component are remembered
+DEPTH = 2  # the number of remembered values per component
 
 
 class Remembered(NamedTuple):
-    """From the latest known value to earlier ones; the age of the step before is one.
+    """Known values, the latest first, and their ages; the previous step has age 1.
 
-    Where there was none yet, the value and its age are zero, so that this starts as cells do.
+    Where no value was known yet, the value and its age are zero, like the start of a cell.
     """
 
     values: Float[Array, "*B DEPTH D"]
     ages: Float[Array, "*B DEPTH D"]
 
     def flat(self) -> Float[Array, "*B M"]:
-        """As it stands in a context."""
+        """Return it as one vector, as a context holds it."""
         both = jnp.concatenate(self, axis=-2)
         return both.reshape(*both.shape[:-2], -1)
 
     @staticmethod
     def unflat(flat: Float[Array, "*B M"], components: int) -> "Remembered":
-        """What was laid flat."""
+        """Return what `flat` made a vector of."""
         both = flat.reshape(*flat.shape[:-1], 2 * DEPTH, components)
         return Remembered(both[..., :DEPTH, :], both[..., DEPTH:, :])
 
 
 class Memory(eqx.Module):
-    """What one direction of time remembers of the frames that it has passed."""
+    """The memory of one direction of time."""
 
     frame: Continuous
 
     @property
     def size(self) -> int:
-        """How many numbers a context gets of it."""
+        """The length of its part of a context."""
         return 2 * DEPTH * self.frame.components
 
     def initial(self) -> Remembered:
-        """Nothing yet."""
+        """Return an empty memory."""
         nothing = jnp.zeros((DEPTH, self.frame.components))
         return Remembered(nothing, nothing)
 
     def step(self, state: Remembered, x: Float[Array, " N"]) -> Remembered:
-        """One step older, with the known values of a frame, as the cells see it, on top."""
+        """Return the memory one step later, with the known values of an encoded frame first."""
         values, unknown = self.frame.decode(x[: self.frame.inputs])
         ages = jnp.where(state.ages > 0, state.ages + 1, 0.0)
         one_down = Remembered(
@@ -67,7 +67,7 @@ class Memory(eqx.Module):
     def run(
         self, start: Remembered, xs: Float[Array, "T N"], valid: Bool[Array, " T"], *, reverse: bool
     ) -> Remembered:
-        """[T + 1]: between all steps, `start` included; padding passes it on unchanged."""
+        """Return the memories between all steps, [T + 1]; padding leaves them unchanged."""
 
         def step(state: Remembered, now: tuple[Array, Array]) -> tuple[Remembered, Remembered]:
             x, valid_t = now
@@ -82,7 +82,7 @@ class Memory(eqx.Module):
         return jax.tree.map(with_start, start, states)
 
     def before_all(self, xs: Float[Array, "T B N"], valid: Bool[Array, "T B"]) -> Remembered:
-        """What is remembered before each step of many sequences, without going through them."""
+        """Return the memories before all steps of many sequences, without a scan."""
         values, unknown = self.frame.decode(xs)
         step = jnp.arange(len(xs))[:, None, None]
         latest = jax.lax.cummax(jnp.where(valid[:, :, None] & ~unknown, step, -1))

@@ -1,9 +1,10 @@
-"""How gaps are filled, and how probable a fill is: seven strategies with the same three verbs."""
+"""Strategies: how gaps are filled, and how probable a fill is."""
 
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.bayes import Bayes
 from caesura.strategies.bothways import BothWays
 from caesura.strategies.gsn import GSN
+from caesura.strategies.keys import Keys
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
@@ -28,6 +29,7 @@ __all__ = [
     "Bayes",
     "BothWays",
     "Estimate",
+    "Keys",
     "Marginals",
     "OneGram",
     "OneWay",

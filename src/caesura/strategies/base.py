@@ -1,4 +1,4 @@
-"""What every strategy can do, and what it answers with."""
+"""What every strategy can do, and the form of its answers."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -7,69 +7,99 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Float, PyTree, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.hardware import LANES
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
+from caesura.strategies.keys import Keys, LaneKeys
 from caesura.strategies.window import Window
 
 
 class Estimate(NamedTuple):
-    """Log-probabilities in nats, and their standard errors: zero where nothing is random."""
+    """Log-probabilities in nats, and their standard errors, which are zero if nothing is random."""
 
     log_prob: Float[Array, "*shape"]
     standard_error: Float[Array, "*shape"]
 
 
 class Marginals(NamedTuple):
-    """Each missing step by itself, as the strategy sees it while the other gaps are not known."""
+    """The distribution of each missing step by itself, while the other gaps are not known."""
 
     values: Estimate  # [B, W, D, K]: of every value of each component
-    steps: Estimate  # [B, W]: of the frame that the window gives for the step
+    steps: Estimate  # [B, W]: of the frame that the window holds at the step
 
 
 class Strategy(eqx.Module):
-    """How gaps are filled and how their probability is computed, on one distribution.
+    """How gaps are filled and how the probability of a fill is computed, by one distribution.
 
-    The three verbs take a batch of windows; what a window holds where values are missing is not
-    looked at, except by `marginals` to say how probable it is.
+    The three verbs `draw`, `log_prob` and `marginals` take a batch of windows. They ignore the
+    values that a window holds at missing places, except that `marginals` gives their probability.
+
+    `key` is one key for all windows, or an array of one key per window. With one key per window,
+    the answer for a window does not depend on the other windows in the batch (except for rounding).
+    One key for all windows is faster if the strategy visits steps in random orders.
     """
 
-    # What the strategy works with, and what its verbs are given: a net, or a pair of them.
+    name: ClassVar[str]  # its key in STRATEGIES
+    # The net that the verbs are given, or "pair" for a forward and a bidirectional one.
     net: ClassVar[NetName | Literal["pair"]]
-    # Whether the net must know what it is not to see from what is zero.
+    # Whether the net must be able to tell a missing value from a zero.
     needs_missing_input: ClassVar[bool] = False
+    # False if a fill takes minutes, so that a server does not offer the strategy.
+    interactive: ClassVar[bool] = True
+    # Whether the verbs accept one key per window.
+    batched: ClassVar[bool] = True
 
     def check(self, net: Any) -> None:
-        """Say in one sentence why the net cannot serve, if it cannot."""
-        name = type(self).__name__.lower()
+        """Raise if the strategy cannot work with the net."""
         if not isinstance(net, Net) or net.name != self.net:
-            raise CaesuraError(f"The strategy '{name}' needs a {self.net} net, not this one.")
+            raise CaesuraError(f"The strategy '{self.name}' needs a {self.net} net, not this one.")
         if self.needs_missing_input and net.missing_input == "none":
             raise CaesuraError(
-                f"The strategy '{name}' needs a net trained with a missing-value input; try 'gsn'."
+                f"The strategy '{self.name}' needs a net trained with a missing-value input; "
+                "try 'gsn'."
             )
 
     def stop(self, missing_stop: int, length: int) -> int:
-        """Where a window ends whose last missing step lies before `missing_stop`."""
+        """Return the end of the window of a sequence whose last missing step is before
+        `missing_stop`."""
         return missing_stop
 
+    def is_exact(self, longest_gap: int) -> bool:
+        """Return whether `log_prob` is exact if no gap is longer than `longest_gap`."""
+        return False
+
+    def states(self, net: Nets, width: int, longest_gap: int, samples: int) -> int:
+        """Return how many states of the net the most expensive verb holds at once, per window.
+
+        Parameters
+        ----------
+        net
+            The net, or the pair, that the verbs are given.
+        width
+            The padded width of the window, `caesura.hardware.window_width`.
+        longest_gap
+            The number of steps of the longest gap in the window.
+        samples
+            The number of fills that are drawn or scored.
+        """
+        return samples * width
+
     @abstractmethod
-    def draw(
-        self, key: PRNGKeyArray, net: Any, window: Window, samples: int
-    ) -> Shaped[Array, "B S W D"]:
-        """`samples` fills of each window."""
+    def draw(self, key: Keys, net: Any, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+        """Return `samples` random fills of each window."""
 
     @abstractmethod
     def log_prob(
-        self, key: PRNGKeyArray, net: Any, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: Keys, net: Any, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
-        """[B, S]: of each of S fills of a window, the joint of its values at all missing places."""
+        """Return the joint log-probability, [B, S], of all missing values of each fill."""
 
     @abstractmethod
-    def marginals(self, key: PRNGKeyArray, net: Any, window: Window) -> Marginals:
-        """The distribution at each missing place."""
+    def marginals(self, key: Keys, net: Any, window: Window) -> Marginals:
+        """Return the distribution at each missing place."""
 
     def effective_samples(
         self, key: PRNGKeyArray, net: Any, window: Window
@@ -79,15 +109,15 @@ class Strategy(eqx.Module):
 
 
 def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
-    """What no chance had a part in."""
+    """Return the estimate of a log-probability that is not random."""
     return Estimate(log_prob, jnp.zeros_like(log_prob))
 
 
 def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:
-    """The log of a mean of n probabilities, with its error by the delta method.
+    """Return the log of a mean of n probabilities, with its error by the delta method.
 
-    The error is infinite where one of them makes up more than half of the sum: the spread of the
-    others then says nothing of what more of them would bring. That is the rule in long gaps.
+    The error is infinite where one probability makes up more than half of the sum: the spread of
+    the others then says nothing about the error. In long gaps this is the rule.
     """
     n = log_probs.shape[1]
     top = jnp.max(log_probs, axis=1, keepdims=True)
@@ -100,30 +130,31 @@ def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:
 
 
 def on_copies(
-    key: PRNGKeyArray,
+    keys: LaneKeys,
     window: Window,
     copies: int,
-    run: Callable[[PRNGKeyArray, Window, int], PyTree[Shaped[Array, "L ..."]]],
+    run: Callable[[LaneKeys, Window], PyTree[Shaped[Array, "L ..."]]],
 ) -> PyTree[Shaped[Array, "B copies ..."]]:
-    """What `run(key, lanes, n)` gives on `copies` of every window, n of them at once.
+    """Return what `run(keys, lanes)` gives for `copies` of every window, some of them at a time.
 
-    Lanes stride together, and those of one copy in many windows go the same way (`random_order`):
-    where there are windows enough, taking one copy after another spares the waiting, and memory.
+    Lanes run in lockstep, and the lanes of one copy in many windows visit their steps in the same
+    order if all windows share a key. If there are enough windows, running one copy after another
+    saves waiting, and memory.
     """
     windows = len(window.valid)
     fitting = (n for n in range(1, copies + 1) if copies % n == 0 and n * windows <= LANES)
     at_once = max(fitting, default=1)
     lanes = window.repeat(at_once)
-    keys = jax.random.split(key, copies // at_once)
-    blocks = jax.lax.map(lambda k: run(k, lanes, at_once), keys)
+    numbers = jnp.arange(copies).reshape(-1, at_once)
+    blocks = jax.lax.map(lambda some: run(keys.copies(some), lanes), numbers)
 
     def by_window(a: Array) -> Array:
-        split = a.reshape(len(keys), windows, at_once, *a.shape[2:])
+        split = a.reshape(len(numbers), windows, at_once, *a.shape[2:])
         return jnp.moveaxis(split, 0, 1).reshape(windows, copies, *a.shape[2:])
 
     return jax.tree.map(by_window, blocks)
 
 
 def split_lanes(lanes: Shaped[Array, "Bn *rest"], n: int) -> Shaped[Array, "B n *rest"]:
-    """Lanes of `Window.repeat(n)`, the copies of a window along an axis of their own."""
+    """Return the lanes of `Window.repeat(n)` with an axis for the copies of a window."""
     return lanes.reshape(-1, n, *lanes.shape[1:])

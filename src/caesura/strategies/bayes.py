@@ -1,4 +1,4 @@
-"""`bayes`: Gibbs sampling from the posterior of the forward net, which has to look ahead."""
+"""`bayes`: Gibbs sampling from the posterior of the forward net."""
 
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads.base import Query
 from caesura.nets.heads.linear import Independent
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
 from caesura.strategies.cursor import Conditional, Cursor
 from caesura.strategies.gibbs import Gibbs
@@ -19,11 +20,31 @@ from caesura.strategies.window import Window
 
 
 class Bayes(Gibbs):
-    """The paper's Bayesian MCMC: every symbol is proposed at t, and judged by all that follows."""
+    """The paper's Bayesian MCMC: x_t is resampled from its posterior given all other steps.
 
+    Every symbol is tried at t, and the forward net scores all steps that follow. That takes
+    minutes for a text, and needs categorical frames.
+
+    Parameters
+    ----------
+    steps
+        The number of resampling steps in the longest gap, M in the paper (default 100). A gap of g
+        steps gets M/g sweeps.
+    chains
+        The number of chains that a log-probability or a marginal averages over (default 100).
+    lookahead
+        How many steps after the last missing one are scored (default None: all of them).
+
+    Examples
+    --------
+    >>> Bayes(lookahead=10).stop(missing_stop=20, length=100)
+    30
+    """
+
+    name: ClassVar[str] = "bayes"
     net: ClassVar[NetName] = "forward"
+    interactive: ClassVar[bool] = False
 
-    # How many steps behind the last missing one may speak; all of them unless it is set.
     lookahead: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
@@ -34,11 +55,15 @@ class Bayes(Gibbs):
         super().check(net)
         if not isinstance(net.frame, Categorical):
             raise CaesuraError(
-                "The strategy 'bayes' proposes every value of a frame: it needs categorical frames."
+                "The strategy 'bayes' tries every value of a frame: it needs categorical frames."
             )
 
     def stop(self, missing_stop: int, length: int) -> int:
         return length if self.lookahead is None else min(length, missing_stop + self.lookahead)
+
+    def states(self, net: Nets, width: int, longest_gap: int, samples: int) -> int:
+        """Return the states of all chains; each tries every symbol at once beside its window."""
+        return samples * self.chains * (width + net.frame.cardinality)
 
     def conditional(self, net: Net, window: Window) -> Conditional:
         symbols = jnp.arange(net.frame.cardinality)[:, None]
@@ -62,9 +87,9 @@ class Logits(Independent):
 def look_ahead(
     net: Net, cursor: Cursor, valid: Bool[Array, "L W"], frames: Shaped[Array, "L K D"]
 ) -> Float[Array, "L K"]:
-    """Eqs. (8)–(10): log Π_{τ≥t} P(x_τ | x_1 … x_{τ−1}) for each of the frames that x_t could be.
+    """Return log Π_{τ≥t} P(x_τ | x_1 … x_{τ−1}), Eqs. (8)–(10), for each of K candidates of x_t.
 
-    They run side by side from the state before t, which they share, to the window's end.
+    All candidates run in parallel from the state before t to the end of the window.
     """
     whole = jnp.ones(frames.shape[-1], bool)
     stop = jnp.sum(valid, axis=1)

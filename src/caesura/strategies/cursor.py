@@ -1,9 +1,9 @@
-"""Visiting the missing steps of windows in any order, at the cost of the way between two visits.
+"""Visiting the missing steps of windows in any order, at the cost of the distance between visits.
 
-A cursor stands at a step t and keeps true the forward states up to t and the backward states behind
-it. Writing x_t spoils neither of them; going right renews the forward states passed on the way,
-going left the backward ones. So a visit costs the cell steps between two places, O(g) in a gap of
-g, and the length of the sequence does not matter. Many cursors, called lanes, go side by side.
+A cursor at step t keeps the forward states up to t and the backward states after t valid. Writing
+x_t invalidates neither. Moving right recomputes the forward states on the way, moving left the
+backward ones. So a visit costs as many cell steps as lie between two places, O(g) in a gap of g
+steps, however long the sequence is. Many cursors, called lanes, run in parallel.
 """
 
 from collections.abc import Callable
@@ -17,21 +17,22 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from caesura.nets.heads.base import Head, Query
 from caesura.nets.rnn import Net
+from caesura.strategies.keys import fold, for_steps
 from caesura.strategies.window import Window
 
 
 class Cursor(eqx.Module):
-    """L lanes, each over one stretch; `unknown` is what the net must not see at the moment."""
+    """L lanes, one window each; `unknown` marks the values that the net must not see yet."""
 
     values: Shaped[Array, "L W D"]
     unknown: Bool[Array, "L W D"]
     at: Int[Array, " L"]
-    forward: PyTree[Float[Array, "L W+1 ..."]]  # true up to [at]
-    backward: PyTree[Float[Array, "L W+1 ..."]]  # true from [at + 1] on
+    forward: PyTree[Float[Array, "L W+1 ..."]]  # valid up to [at]
+    backward: PyTree[Float[Array, "L W+1 ..."]]  # valid from [at + 1] on
 
 
 class Order(NamedTuple):
-    """The steps that each lane visits, one after the other: the first `visits` of `steps`."""
+    """The steps that each lane visits in turn: the first `visits` of `steps`."""
 
     steps: Int[Array, "L W"]
     visits: Int[Array, " L"]
@@ -49,15 +50,11 @@ class Step(NamedTuple):
         return self.query._replace(frame=self.given)
 
 
-# Of what is random: one key for all windows, or one for each of them, whose lanes then do what they
-# would do if their window stood alone.
-Keys = Key[Array, "*windows"]
-
 Visit = Callable[[Head, PRNGKeyArray, Step], tuple[Shaped[Array, " D"], PyTree]]
 
 
 def draw(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, None]:
-    """Write a sample."""
+    """Write a sample; note nothing."""
     return head.sample(key, step.query), None
 
 
@@ -73,14 +70,14 @@ def draw_and_score(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Ar
 
 
 class Noted(NamedTuple):
-    """What is known of one step by itself."""
+    """The distribution of one step by itself."""
 
     values: Float[Array, "*B D K"]  # log-probabilities of every value of each component
     given: Float[Array, "*B"]  # log-probability of the given frame
 
 
 def note(head: Head, step: Step) -> Noted:
-    """The distribution of a step, and what it says of the given frame."""
+    """Return the distribution of a step, and its log-probability of the given frame."""
     return Noted(head.marginals(step.query), head.log_prob(step.given_query))
 
 
@@ -97,7 +94,7 @@ def keep_and_note(head: Head, key: PRNGKeyArray, step: Step) -> tuple[Array, Not
 def enter(
     net: Net, window: Window, values: Shaped[Array, "L W D"], unknown: Bool[Array, "L W D"]
 ) -> Cursor:
-    """Lanes at the first steps of their stretches."""
+    """Return lanes at the first steps of their windows."""
 
     def states(values: Array, unknown: Array, valid: Array, left: PyTree, right: PyTree) -> PyTree:
         inputs = net.inputs(values, unknown)
@@ -110,7 +107,7 @@ def enter(
 
 
 def move(net: Net, cursor: Cursor, to: Int[Array, " L"]) -> Cursor:
-    """Every lane to its step; they stride together, so the longest ways set the price."""
+    """Move every lane to its step; they move in lockstep, so the longest distances count."""
     far_right = jnp.max(to - cursor.at)
     far_left = jnp.max(cursor.at - to)
 
@@ -142,25 +139,25 @@ def _step_left(net: Net, lane: Cursor, to: Int[Array, ""]) -> Cursor:
 
 
 class Conditional(NamedTuple):
-    """The distribution of the step under a cursor: a head, and the context to give it."""
+    """The distribution of the step at a cursor: a head, and a function for its context."""
 
     head: Head
     look: Callable[[Cursor], Float[Array, "L C"]]
 
 
 def given_the_rest(net: Net) -> Conditional:
-    """What the net itself says of a step: Eq. (3), or Eq. (1) where there is no way back."""
+    """Return the net's own conditional of a step: Eq. (3), or Eq. (1) of a forward net."""
 
     def look(cursor: Cursor) -> Float[Array, "L C"]:
         before = jax.tree.map(lambda h: row(h, cursor.at), cursor.forward)
-        behind = jax.tree.map(lambda h: row(h, cursor.at + 1), cursor.backward)
-        return jax.vmap(net.context)(before, behind)
+        after = jax.tree.map(lambda h: row(h, cursor.at + 1), cursor.backward)
+        return jax.vmap(net.context)(before, after)
 
     return Conditional(net.head, look)
 
 
 def walk(
-    key: Keys,
+    keys: Key[Array, " L"],
     net: Net,
     conditional: Conditional,
     cursor: Cursor,
@@ -168,17 +165,16 @@ def walk(
     order: Order,
     visit: Visit,
 ) -> tuple[Cursor, PyTree[Shaped[Array, "L W ..."]]]:
-    """Go through missing steps in the given order; what a visit notes stands at its step."""
+    """Visit the missing steps in the given order; return the cursor and the notes by step."""
     visit_all = jax.vmap(partial(visit, conditional.head))
 
     def visit_next(i: Int[Array, ""], cursor: Cursor) -> tuple[Cursor, Array, Array, PyTree]:
-        here = i < order.visits  # a lane with fewer visits to make waits for the others
+        here = i < order.visits  # a lane that has made its visits waits for the others
         t = jnp.where(here, order.steps[:, i], cursor.at)
         cursor = move(net, cursor, t)
         frame, missing, given = (row(a, t) for a in (cursor.values, window.missing, window.values))
         step = Step(Query(conditional.look(cursor), frame, missing), given)
-        keys = for_lanes(lambda k, n: jax.random.split(jax.random.fold_in(k, i), n), key, len(t))
-        frame, noted = visit_all(keys, step)
+        frame, noted = visit_all(fold(keys, i), step)
         values = write(cursor.values, t, here, frame)
         unknown = write(cursor.unknown, t, here, jnp.zeros_like(frame, bool))
         cursor = eqx.tree_at(lambda c: (c.values, c.unknown), cursor, (values, unknown))
@@ -195,43 +191,29 @@ def walk(
 
 
 def left_to_right(window: Window) -> Order:
-    """The missing steps of each stretch as they stand."""
+    """Return the missing steps of each window from left to right."""
     missing = window.missing_steps
     return Order(jnp.argsort(~missing, axis=1, stable=True), jnp.sum(missing, axis=1))
 
 
-def for_lanes(
-    draw: Callable[[PRNGKeyArray, int], Shaped[Array, "n ..."]], key: Keys, lanes: int
-) -> Shaped[Array, "lanes ..."]:
-    """Something random for each lane: `draw(k, n)` for the n lanes of each key k."""
-    keys = key.reshape(-1)
-    drawn = jax.vmap(lambda k: draw(k, lanes // len(keys)))(keys)
-    return drawn.reshape(lanes, *drawn.shape[2:])
-
-
 def random_order(
-    key: Keys, lanes: Window, copies: int, *, rightward: Bool[Array, ""] | bool = True
+    keys: Key[Array, " L"], lanes: Window, *, rightward: Bool[Array, ""] | bool = True
 ) -> Order:
-    """The missing steps of each stretch, gap by gap and in random order inside a gap.
+    """Return the missing steps of each lane, gap by gap, in random order inside a gap.
 
-    Each of the `copies` of a window has an order of its own. Windows alike share theirs, so that
-    their lanes need not wait for each other.
-
-    With one gap, as in the paper, that is any of the g! orders. With several, taking them one after
-    another keeps the ways short, and lets `nade` be scored exactly whatever their number.
+    For one gap, as in the paper, this is any of the g! orders. For several gaps, one gap after
+    another keeps the distances short, and lets `nade` be scored exactly.
     """
     # DEVIATION: the paper has one gap; several are filled one after another.
     missing = lanes.missing_steps
     gap = jnp.cumsum(lanes.gap_starts, axis=1) * jnp.where(rightward, 1, -1)
-    width = missing.shape[1]
-    each_copy = for_lanes(lambda k, n: jax.random.uniform(k, (n, width)), key, copies * key.size)
-    place = gap + jnp.tile(each_copy, (len(missing) // len(each_copy), 1))
-    steps = jnp.argsort(jnp.where(missing, place, jnp.inf), axis=1)
+    chance = jax.vmap(jax.vmap(jax.random.uniform))(for_steps(keys, missing.shape[1]))
+    steps = jnp.argsort(jnp.where(missing, gap + chance, jnp.inf), axis=1)
     return Order(steps, jnp.sum(missing, axis=1))
 
 
 def row(array: Shaped[Array, "L W ..."], t: Int[Array, " L"]) -> Shaped[Array, "L ..."]:
-    """What each lane has at its step."""
+    """Return what each lane has at its step."""
     return jax.vmap(lambda a, t: a[t])(array, t)
 
 
@@ -241,5 +223,5 @@ def write(
     here: Bool[Array, " L"],
     new: Shaped[Array, "L ..."],
 ) -> Shaped[Array, "L W ..."]:
-    """The array with something new at the step of each lane that is `here`."""
+    """Return the array with `new` at the step of each lane that is `here`."""
     return jax.vmap(lambda a, t, h, n: a.at[t].set(jnp.where(h, n, a[t])))(array, t, here, new)

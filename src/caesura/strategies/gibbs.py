@@ -1,4 +1,4 @@
-"""The only Gibbs loop: `gsn` and `bayes` differ in the conditional they resample a step from."""
+"""The Gibbs sampler of `gsn` and `bayes`, which differ in the conditional of a step."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -6,9 +6,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from caesura.errors import whole_number
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
 from caesura.strategies.base import (
     Estimate,
@@ -31,25 +32,24 @@ from caesura.strategies.cursor import (
     random_order,
     walk,
 )
+from caesura.strategies.keys import Keys, LaneKeys, fold, for_steps, keys_of_windows
 from caesura.strategies.window import Window
 
-LAST = 1  # how many sweeps are to go, at the last one
+LAST = 1  # the number of sweeps to go at the last one
+START = 0  # no sweep has this number: the keys for the start of a chain
 
 
 class Chains(NamedTuple):
-    """Some chains for each window, one a lane, and what is random in them."""
+    """One chain per lane, and its keys."""
 
     lanes: Window
-    copies: int  # chains for each window
-    start: PRNGKeyArray
-    orders: PRNGKeyArray
-    visits: PRNGKeyArray
+    keys: LaneKeys
 
 
 class Gibbs(Strategy):
-    """Random start, then M steps that each resample one missing step given all the others."""
+    """A random start, then M steps that each resample one missing step given all others."""
 
-    steps: int | Int[Array, ""] = 100  # M; one compiled program serves all that come as arrays
+    steps: int | Int[Array, ""] = 100  # M; as an array, it is no reason to compile again
     chains: int = eqx.field(static=True, default=100)
 
     def __check_init__(self) -> None:
@@ -57,50 +57,54 @@ class Gibbs(Strategy):
             whole_number("steps", self.steps, 1)
         whole_number("chains", self.chains, 1)
 
+    def states(self, net: Nets, width: int, longest_gap: int, samples: int) -> int:
+        return samples * width * self.chains
+
     @abstractmethod
     def conditional(self, net: Net, window: Window) -> Conditional:
-        """What a step is resampled from."""
+        """Return the distribution that a step is resampled from."""
 
     @eqx.filter_jit
-    def draw(
-        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
-    ) -> Shaped[Array, "B S W D"]:
-        chains = Chains(window.repeat(samples), samples, *jax.random.split(key, 3))
+    def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+        keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
+        chains = Chains(window.repeat(samples), keys)
         return split_lanes(self._sweep_all_but(0, net, chains).values, samples)
 
     @eqx.filter_jit
     def log_prob(
-        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         samples = fills.shape[1]
 
-        def run(key: PRNGKeyArray, lanes: Window, copies: int) -> Float[Array, "L S"]:
-            chains = Chains(lanes, copies, *jax.random.split(key, 3))
-            cursor = self._sweep_all_but(1, net, chains)
-            order = self._order(LAST, chains)
-            # No chain depends on the fills, so each is run once, and then forced to all of them.
+        def run(keys: LaneKeys, lanes: Window) -> Float[Array, "L S"]:
+            chains = Chains(lanes, keys)
+            cursor, order = self._sweep_all_but(1, net, chains), self._order(LAST, chains)
+            # Chains do not depend on the fills: each runs once and is then forced to all of them.
             cursor, order = jax.tree.map(lambda a: jnp.repeat(a, samples, axis=0), (cursor, order))
-            forced = chains._replace(lanes=lanes.with_fills(jnp.repeat(fills, copies, axis=0)))
-            log_probs = self._sweep(LAST, net, forced, cursor, order, force)[1]
+            copies = len(lanes.valid) // len(fills)
+            forced = lanes.with_fills(jnp.repeat(fills, copies, axis=0))
+            chains = Chains(forced, keys.repeat(samples))
+            log_probs = self._sweep(LAST, net, chains, cursor, order, force)[1]
             return jnp.sum(log_probs, axis=1).reshape(-1, samples)
 
-        return log_mean(on_copies(key, window, self.chains, run))
+        keys = keys_of_windows(key, len(window.valid))
+        return log_mean(on_copies(keys, window, self.chains, run))
 
     @eqx.filter_jit
-    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        def run(key: PRNGKeyArray, lanes: Window, copies: int) -> Noted:
-            chains = Chains(lanes, copies, *jax.random.split(key, 3))
-            cursor = self._sweep_all_but(1, net, chains)
-            order = self._order(LAST, chains)
+    def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
+        def run(keys: LaneKeys, lanes: Window) -> Noted:
+            chains = Chains(lanes, keys)
+            cursor, order = self._sweep_all_but(1, net, chains), self._order(LAST, chains)
             noted: Noted = self._sweep(LAST, net, chains, cursor, order, draw_and_note)[1]
             return noted
 
-        return Marginals(*(log_mean(n) for n in on_copies(key, window, self.chains, run)))
+        keys = keys_of_windows(key, len(window.valid))
+        return Marginals(*(log_mean(n) for n in on_copies(keys, window, self.chains, run)))
 
     def _sweep_all_but(self, last: int, net: Net, chains: Chains) -> Cursor:
-        """One chain a lane, from a random start; the `last` sweeps are left to the caller."""
+        """Run every chain from a random start; the `last` sweeps are left to the caller."""
         lanes = chains.lanes
-        each_step = jax.random.split(chains.start, lanes.valid.shape)
+        each_step = for_steps(fold(chains.keys.own, START), lanes.valid.shape[1])
         start = jax.vmap(jax.vmap(net.frame.start))(each_step)
         start = jnp.where(lanes.missing, start, lanes.values)
         cursor = enter(net, lanes, start, jnp.zeros_like(lanes.missing))
@@ -113,17 +117,17 @@ class Gibbs(Strategy):
         return jax.lax.fori_loop(0, longest - last, sweep, cursor)
 
     def _sweeps(self, lanes: Window) -> Int[Array, " L"]:
-        """M steps in the longest gap, of g steps, are M/g sweeps; at least one."""
+        """Return M/g for a longest gap of g steps; at least one."""
         return jnp.maximum(-(-self.steps // lanes.longest_gap), 1)
 
     def _order(self, to_go: int | Int[Array, ""], chains: Chains) -> Order:
-        """Every missing step once, in a new random order for every sweep.
+        """Return every missing step once, in a new random order for every sweep.
 
-        Lanes with longer gaps make fewer sweeps: they start later, and all end together.
+        Lanes with longer gaps make fewer sweeps: they start later, so that all end together.
         """
-        lanes, key = chains.lanes, jax.random.fold_in(chains.orders, to_go)
-        # There and back again: with several gaps, a sweep begins where the one before it ended.
-        order = random_order(key, lanes, chains.copies, rightward=to_go % 2 == 0)
+        lanes = chains.lanes
+        # Alternating: with several gaps, a sweep starts where the previous one ended.
+        order = random_order(fold(chains.keys.order, to_go), lanes, rightward=to_go % 2 == 0)
         return Order(order.steps, jnp.where(to_go <= self._sweeps(lanes), order.visits, 0))
 
     def _sweep(
@@ -135,6 +139,6 @@ class Gibbs(Strategy):
         order: Order,
         visit: Visit,
     ) -> tuple[Cursor, PyTree[Array]]:
-        key = jax.random.fold_in(chains.visits, to_go)
         conditional = self.conditional(net, chains.lanes)
-        return walk(key, net, conditional, cursor, chains.lanes, order, visit)
+        keys = fold(chains.keys.own, to_go)
+        return walk(keys, net, conditional, cursor, chains.lanes, order, visit)

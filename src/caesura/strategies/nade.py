@@ -1,4 +1,4 @@
-"""`nade`: missing steps are filled once each, in random order, from missing-value tokens."""
+"""`nade`: the bidirectional net fills each missing step once, in random order."""
 
 from typing import ClassVar
 
@@ -6,14 +6,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from caesura.errors import whole_number
 from caesura.hardware import SETS, power_of_four
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Input, Net, NetName, Stack, States
-from caesura.sequence import Gap
+from caesura.sequence import Gap, runs
 from caesura.strategies.base import (
     Estimate,
     Marginals,
@@ -24,7 +25,6 @@ from caesura.strategies.base import (
 )
 from caesura.strategies.cursor import (
     Cursor,
-    Keys,
     Noted,
     Order,
     Step,
@@ -37,18 +37,32 @@ from caesura.strategies.cursor import (
     random_order,
     walk,
 )
+from caesura.strategies.keys import Keys, keys_of_windows
 from caesura.strategies.window import Window
 
 
 class NADE(Strategy):
-    """The paper's second reading of a BRNN, Eq. (7), averaged over the orders of filling.
+    """The paper's second method: Eq. (7), averaged over the orders of filling.
 
-    Several gaps are filled from left to right, each in any of its g! orders. While no gap is longer
-    than `exact_up_to` steps, the score is the exact average over all of them; otherwise it is the
-    average over a number of sampled `orders`. All of them cost g·2^(g−1) frames and a sample of
-    100 costs 100·g, which is where the default comes from.
+    Missing-value tokens stand for the steps that are not filled yet. Several gaps are filled from
+    left to right, each in any of its g! orders.
+
+    Parameters
+    ----------
+    exact_up_to
+        The longest gap whose log-probability is the exact average over all orders, at most 16
+        (default 8). It costs g·2^(g−1) frames, while 100 sampled orders cost 100·g.
+    orders
+        The number of sampled orders that the log-probability of longer gaps averages over (default
+        100).
+
+    Examples
+    --------
+    >>> NADE().is_exact(8), NADE().is_exact(9)
+    (True, False)
     """
 
+    name: ClassVar[str] = "nade"
     net: ClassVar[NetName] = "bidirectional"
     needs_missing_input: ClassVar[bool] = True
 
@@ -59,39 +73,58 @@ class NADE(Strategy):
         whole_number("exact_up_to", self.exact_up_to, 0, 16)
         whole_number("orders", self.orders, 1)
 
+    def is_exact(self, longest_gap: int) -> bool:
+        return longest_gap <= self.exact_up_to
+
+    def states(self, net: Nets, width: int, longest_gap: int, samples: int) -> int:
+        if self.is_exact(longest_gap):
+            return samples * max(width, 1 << longest_gap)  # one for each set of filled steps
+        return samples * width * self.orders
+
     @eqx.filter_jit
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
-        key_order, key_visits = jax.vmap(jax.random.split, out_axes=1)(key.reshape(-1))
+        keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
         lanes = window.repeat(samples)
-        order = random_order(key_order, lanes, samples)
-        cursor, _ = _fill(key_visits, net, window, lanes, order, draw)
+        order = random_order(keys.order, lanes)
+        cursor, _ = _fill(keys.own, net, window, lanes, order, draw)
         return split_lanes(cursor.values, samples)
 
     def log_prob(
-        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         gaps = _find_gaps(np.any(np.asarray(window.missing), axis=-1))
-        if max(gap.stop - gap.start for _, gap in gaps) > self.exact_up_to:
-            return _sampled_log_prob(key, net, window, fills, self.orders)
-        return _exact_log_prob(net, window, fills, gaps)
+        # Chosen for each window by itself: company must not change its answer.
+        long = sorted({row for row, gap in gaps if not self.is_exact(gap.stop - gap.start)})
+        if not long:
+            return exactly(jax.device_put(_exact_log_prob(net, window, fills, gaps)))
+        rows = np.pad(long, (0, min(power_of_four(len(long)), len(fills)) - len(long)), mode="edge")
+        sampled = _sampled_log_prob(key, net, window, fills, rows, self.orders)
+        if len(long) == len(fills):
+            return sampled
+        short = [(row, gap) for row, gap in gaps if row not in set(long)]
+        log_prob = _exact_log_prob(net, window, fills, short)
+        both = (log_prob, np.zeros_like(log_prob))
+        for whole, part in zip(both, sampled, strict=True):
+            whole[long] = np.asarray(part)[: len(long)]
+        return Estimate(*jax.device_put(both))
 
     @eqx.filter_jit
-    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
+    def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         return each_alone(net, window)
 
 
 def _fill(
-    key: Keys, net: Net, window: Window, lanes: Window, order: Order, visit: Visit
+    keys: Key[Array, " L"], net: Net, window: Window, lanes: Window, order: Order, visit: Visit
 ) -> tuple[Cursor, PyTree]:
-    """Each lane fills its window once, in an order of its own; all of a window begin alike."""
+    """Fill each lane once in its order; the lanes of a window share their first states."""
     begin = enter(net, window, window.values, window.missing)
     copies = len(lanes.valid) // len(window.valid)
     cursor = jax.tree.map(lambda a: jnp.repeat(a, copies, axis=0), begin)
-    return walk(key, net, given_the_rest(net), cursor, lanes, order, visit)
+    return walk(keys, net, given_the_rest(net), cursor, lanes, order, visit)
 
 
 def each_alone(net: Net, window: Window) -> Marginals:
-    """Every step as if it were the first to be filled: all that is missing is a token."""
+    """Return the marginals of every step as if it were filled first: all others are tokens."""
 
     def notes(window: Window) -> Noted:
         inputs = net.inputs(window.values, window.missing)
@@ -108,32 +141,41 @@ def each_alone(net: Net, window: Window) -> Marginals:
 
 @eqx.filter_jit
 def _sampled_log_prob(
-    key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"], orders: int
+    key: Keys,
+    net: Net,
+    window: Window,
+    fills: Shaped[Array, "B S W D"],
+    rows: Int[Array | np.ndarray, " n"],
+    orders: int,
 ) -> Estimate:
-    """The average over sampled orders, the same ones for all fills of a window."""
+    """Return the average over sampled orders, the same ones for all fills of a window, of some
+    windows."""
+    keys = keys_of_windows(key, len(window.valid))
+    keys, window, fills = jax.tree.map(lambda a: a[rows], (keys, window, fills))
+    keys = keys.copies(jnp.arange(orders))
     lanes = window.repeat(orders)
-    order = random_order(key, lanes, orders)
+    order = random_order(keys.order, lanes)
     order = jax.tree.map(lambda a: jnp.repeat(a, fills.shape[1], axis=0), order)
     lanes = lanes.with_fills(jnp.repeat(fills, orders, axis=0))
-    _, log_probs = _fill(key, net, window, lanes, order, force)
+    _, log_probs = _fill(keys.repeat(fills.shape[1]).own, net, window, lanes, order, force)
     return log_mean(jnp.sum(log_probs, axis=1).reshape(-1, orders, fills.shape[1]))
 
 
 def _find_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> list[tuple[int, Gap]]:
-    """Each gap, with the number of its window."""
-    edges = np.diff(missing_steps.astype(np.int8), axis=1, prepend=0, append=0)
-    rows, starts = np.nonzero(edges == 1)
-    stops = np.nonzero(edges == -1)[1]
-    return [(int(r), Gap(int(a), int(b))) for r, a, b in zip(rows, starts, stops, strict=True)]
+    """Return each gap with the number of its window."""
+    # All windows in one call, since there may be thousands; the last column keeps them apart.
+    apart = np.pad(missing_steps, [(0, 0), (0, 1)])
+    rows = ((divmod(start, apart.shape[1]), stop - start) for start, stop in runs(apart.ravel()))
+    return [(row, Gap(start, start + length)) for (row, start), length in rows]
 
 
 def _exact_log_prob(
     net: Net, window: Window, fills: Shaped[Array, "B S W D"], gaps: list[tuple[int, Gap]]
-) -> Estimate:
-    """The chain rule over the gaps of a window, and in each of them the average over orders.
+) -> Float[np.ndarray, "B S"]:
+    """Return the chain rule over the gaps of a window, each averaged over all orders.
 
-    Gaps of like length are scored together, so that a short one never pays for a long one, and in
-    batches of few sizes, so that few programs are compiled whatever the gaps of a text.
+    Gaps of similar length are scored together, so that a short gap never costs as much as a long
+    one. There are few batch sizes, so that few programs are compiled.
     """
     states = _around_gaps(net, window, fills)
     samples = fills.shape[1]
@@ -149,11 +191,11 @@ def _exact_log_prob(
             padded = np.pad(some, [(0, batch - len(some)), (0, 0)], mode="edge")
             scores = np.asarray(_average_all(net, window, fills, states, padded, g))[: len(some)]
             np.add.at(total, (some[:, 0], some[:, 1]), scores)
-    return Estimate(*jax.device_put((total, np.zeros_like(total))))
+    return total
 
 
 def _round_up(g: int) -> int:
-    """Few lengths, so few compilations; but each step more doubles the work."""
+    """Return the padded length of a gap: few lengths, but one step more doubles the work."""
     return g if g <= 6 else g + g % 2
 
 
@@ -169,7 +211,7 @@ class OneGap(eqx.Module):
 
 @eqx.filter_jit
 def _around_gaps(net: Net, window: Window, fills: Shaped[Array, "B S W D"]) -> States:
-    """[B, S, W + 1]: the states as `nade` meets each gap, given values before it, tokens behind."""
+    """Return the states, [B, S, W + 1]: values are known before a gap, tokens stand after it."""
 
     def states(window: Window, values: Shaped[Array, "W D"]) -> States:
         filled = net.inputs(values, jnp.zeros_like(window.missing))
@@ -191,7 +233,7 @@ def _average_all(
     places: Int[Array | np.ndarray, "n 4"],
     g: int,
 ) -> Float[Array, " n"]:
-    """The scores of gaps of some windows in some of their fills: (window, fill, start, stop)."""
+    """Return the scores of some gaps, given as (window, fill, start, stop)."""
 
     def cut(place: Int[Array, " 4"]) -> OneGap:
         row, fill, start, stop = place
@@ -208,19 +250,19 @@ def _average_all(
 
 
 def average_over_orders(net: Net, gap: OneGap) -> Float[Array, ""]:
-    """log of the mean of Eq. (7) over all g! orders, by a recursion over sets of filled steps.
+    """Return the log of the mean of Eq. (7) over all g! orders, by a recursion over subsets.
 
-    W(S) = mean over i not in S of p(x_i | S) W(S + i), and the answer is W of the empty set. A set
-    is a number whose bit k says that step k is filled. The forward state before step k depends on
-    the bits below k alone and the backward state behind it on those above, so 2^(g+1) cell steps
-    serve all 2^g sets.
+    W(S) = mean over i not in S of p(x_i | S) W(S + i), and the answer is W of the empty set. A
+    subset of filled steps is a number whose bit k says that step k is filled. The forward state
+    before step k depends only on the bits below k, and the backward state after it on those above,
+    so 2^(g+1) cell steps are enough for all 2^g subsets.
     """
     g = len(gap.real)
     tokens = net.inputs(gap.values, gap.missing)
     filled = net.inputs(gap.values, jnp.zeros_like(gap.missing))
 
     def pass_step(stack: Stack, states: State, k: int, axis: int) -> State:
-        """The states beyond step k, once as a token and once filled, as a new bit on `axis`."""
+        """Return the states beyond step k, as a token and as filled: a new bit on `axis`."""
 
         def through(inputs: Input) -> State:
             now = jax.tree.map(lambda a: a[k], inputs)
@@ -233,20 +275,20 @@ def average_over_orders(net: Net, gap: OneGap) -> Float[Array, ""]:
         return jax.tree.map(branch, through(tokens), through(filled))
 
     before = [jax.tree.map(lambda h: h[None], gap.left)]
-    behind = [jax.tree.map(lambda h: h[None], gap.right)]
+    after = [jax.tree.map(lambda h: h[None], gap.right)]
     for k in range(g - 1):
         before.append(pass_step(net.forward, before[-1], k, axis=0))  # bit k above the lower ones
-        behind.append(pass_step(net.backward, behind[-1], g - 1 - k, axis=1))  # below the higher
-    behind.reverse()
+        after.append(pass_step(net.backward, after[-1], g - 1 - k, axis=1))  # below the higher
+    after.reverse()
 
-    def log_prob(before: State, behind: State, k: int) -> Float[Array, ""]:
-        query = Query(net.context(before, behind), gap.values[k], gap.missing[k])
+    def log_prob(before: State, after: State, k: int) -> Float[Array, ""]:
+        query = Query(net.context(before, after), gap.values[k], gap.missing[k])
         return net.head.log_prob(query)
 
     def log_probs_of_step(k: int) -> Float[Array, " sets"]:
-        """log p(x_k | S) for all sets S; minus infinity where S holds k."""
+        """Return log p(x_k | S) for all subsets S; minus infinity where S holds k."""
         lower = jax.vmap(log_prob, in_axes=(0, None, None))
-        table = jax.vmap(lower, in_axes=(None, 0, None))(before[k], behind[k], k)  # [above, below]
+        table = jax.vmap(lower, in_axes=(None, 0, None))(before[k], after[k], k)  # [above, below]
         return jnp.stack([table, jnp.full_like(table, -jnp.inf)], axis=1).reshape(-1)
 
     log_p = jnp.stack([log_probs_of_step(k) for k in range(g)], axis=1)

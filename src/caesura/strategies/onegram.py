@@ -1,45 +1,55 @@
-"""`onegram`: the frame's distribution in the training data, whatever stands around the gap."""
+"""`onegram`: the distribution of frames in the training data, whatever is around the gap."""
 
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray, Shaped
+from jaxtyping import Array, Shaped
 
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, NetName
 from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Noted, Step, note
+from caesura.strategies.keys import Keys, for_steps, keys_of_windows
 from caesura.strategies.window import Window
 
 
 class OneGram(Strategy):
-    """The paper's baseline; its frequencies are smoothed by one more count for every value."""
+    """The paper's baseline: the frequencies of values, with one pseudo-count for each.
 
+    Examples
+    --------
+    >>> OneGram().is_exact(1000)
+    True
+    """
+
+    name: ClassVar[str] = "onegram"
     net: ClassVar[NetName] = "onegram"
 
+    def is_exact(self, longest_gap: int) -> bool:
+        return True
+
     @eqx.filter_jit
-    def draw(
-        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
-    ) -> Shaped[Array, "B S W D"]:
+    def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         def fill(key: Array, frame: Array, missing: Array) -> Array:
             return net.head.sample(key, Query(jnp.zeros(0), frame, missing))
 
         lanes = window.repeat(samples)
-        keys = jax.random.split(key, lanes.valid.shape)
-        drawn = jax.vmap(jax.vmap(fill))(keys, lanes.values, lanes.missing)
+        keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
+        each_step = for_steps(keys.own, lanes.valid.shape[1])
+        drawn = jax.vmap(jax.vmap(fill))(each_step, lanes.values, lanes.missing)
         return split_lanes(drawn, samples)
 
     @eqx.filter_jit
     def log_prob(
-        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         noted = _note(net, window.with_fills(fills))
         return exactly(split_lanes(jnp.sum(noted.given, axis=1), fills.shape[1]))
 
     @eqx.filter_jit
-    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
+    def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         return Marginals(*(exactly(n) for n in _note(net, window)))
 
 

@@ -1,10 +1,10 @@
-"""`oneway`: the forward net fills from left to right and never looks at what follows."""
+"""`oneway`: the forward net fills from left to right and ignores what follows."""
 
 from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Key, PyTree, Shaped
 
 from caesura.errors import whole_number
 from caesura.nets.rnn import Net, NetName
@@ -29,12 +29,25 @@ from caesura.strategies.cursor import (
     left_to_right,
     walk,
 )
+from caesura.strategies.keys import Keys, LaneKeys, keys_of_windows
 from caesura.strategies.window import Window
 
 
 class OneWay(Strategy):
-    """Eqs. (1), (2) and (6) as they stand: the joint is exact, marginals average over fills."""
+    """Eqs. (1), (2) and (6): the log-probability is exact; marginals average over random fills.
 
+    Parameters
+    ----------
+    samples
+        The number of random fills that a marginal averages over (default 100).
+
+    Examples
+    --------
+    >>> OneWay(samples=20).is_exact(1000)
+    True
+    """
+
+    name: ClassVar[str] = "oneway"
     net: ClassVar[NetName] = "forward"
 
     samples: int = eqx.field(static=True, default=100)
@@ -42,29 +55,33 @@ class OneWay(Strategy):
     def __check_init__(self) -> None:
         whole_number("samples", self.samples, 1)
 
+    def is_exact(self, longest_gap: int) -> bool:
+        return True
+
     @eqx.filter_jit
-    def draw(
-        self, key: PRNGKeyArray, net: Net, window: Window, samples: int
-    ) -> Shaped[Array, "B S W D"]:
-        cursor, _ = _fill(key, net, window.repeat(samples), draw)
+    def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+        keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
+        cursor, _ = _fill(keys.own, net, window.repeat(samples), draw)
         return split_lanes(cursor.values, samples)
 
     @eqx.filter_jit
     def log_prob(
-        self, key: PRNGKeyArray, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
-        _, log_probs = _fill(key, net, window.with_fills(fills), force)
+        keys = keys_of_windows(key, len(window.valid)).repeat(fills.shape[1])
+        _, log_probs = _fill(keys.own, net, window.with_fills(fills), force)
         return exactly(split_lanes(jnp.sum(log_probs, axis=1), fills.shape[1]))
 
     @eqx.filter_jit
-    def marginals(self, key: PRNGKeyArray, net: Net, window: Window) -> Marginals:
-        def run(key: PRNGKeyArray, lanes: Window, copies: int) -> Noted:
-            noted: Noted = _fill(key, net, lanes, draw_and_note)[1]
+    def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
+        def run(keys: LaneKeys, lanes: Window) -> Noted:
+            noted: Noted = _fill(keys.own, net, lanes, draw_and_note)[1]
             return noted
 
-        return Marginals(*(log_mean(n) for n in on_copies(key, window, self.samples, run)))
+        keys = keys_of_windows(key, len(window.valid))
+        return Marginals(*(log_mean(n) for n in on_copies(keys, window, self.samples, run)))
 
 
-def _fill(key: PRNGKeyArray, net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:
+def _fill(keys: Key[Array, " L"], net: Net, window: Window, visit: Visit) -> tuple[Cursor, PyTree]:
     cursor = enter(net, window, window.values, window.missing)
-    return walk(key, net, given_the_rest(net), cursor, window, left_to_right(window), visit)
+    return walk(keys, net, given_the_rest(net), cursor, window, left_to_right(window), visit)

@@ -1,7 +1,7 @@
-"""The stretch of a sequence that a strategy works on, with the states around it computed once.
+"""The part of a sequence that a strategy works on, with the states at its edges.
 
-Nothing outside the first and the last missing step changes while gaps are filled, so the states at
-the two edges stand for the whole rest of the sequence, however long it is.
+Nothing before the first or after the last missing step changes while gaps are filled. So the states
+at the two edges stand for the rest of the sequence, however long it is.
 """
 
 from collections import abc
@@ -21,33 +21,32 @@ from caesura.sequence import Sequence
 
 
 class Window(eqx.Module):
-    """B stretches of W steps, side by side, each from its first missing step on.
+    """B stretches of W steps, each from its first missing step on, padded on the right.
 
-    A shorter one is padded on the right. Where values are missing, the window may hold any: they
-    are what a strategy is asked about when it gives probabilities.
+    The values at missing places may be anything; `Strategy.marginals` gives their probability.
     """
 
     values: Shaped[Array, "B W D"]
     missing: Bool[Array, "B W D"]
     valid: Bool[Array, "B W"]
     left: PyTree[Float[Array, "B ..."]]  # the forward state before the first step
-    right: PyTree[Float[Array, "B ..."]]  # the backward state behind the last one; of a pair, both
+    right: PyTree[Float[Array, "B ..."]]  # the backward state after the last; dicts for a pair
 
     @property
     def missing_steps(self) -> Bool[Array, "*B W"]:
-        """Which steps have something to fill."""
+        """Which steps have a missing value."""
         return jnp.any(self.missing, axis=-1)
 
     @property
     def gap_starts(self) -> Bool[Array, "*B W"]:
-        """The missing steps whose left neighbour is not."""
+        """The first step of each gap."""
         missing = self.missing_steps
         before = jnp.concatenate([jnp.zeros_like(missing[..., :1]), missing[..., :-1]], axis=-1)
         return missing & ~before
 
     @property
     def longest_gap(self) -> Int[Array, "*B"]:
-        """The length of the longest run of missing steps."""
+        """The length of the longest gap."""
         step = jnp.arange(self.missing.shape[-2])
         last_known = jax.lax.cummax(
             jnp.where(self.missing_steps, -1, step), axis=self.missing_steps.ndim - 1
@@ -55,25 +54,25 @@ class Window(eqx.Module):
         return jnp.max(step - last_known, axis=-1)
 
     def repeat(self, times: int) -> "Window":
-        """Every stretch `times` times, its copies next to each other."""
+        """Return every stretch `times` times, its copies next to each other."""
         return jax.tree.map(lambda a: jnp.repeat(a, times, axis=0), self)
 
     def rows(self, first: int, count: int) -> "Window":
-        """`count` of the stretches."""
+        """Return `count` of the stretches."""
         return jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, first, count), self)
 
     def of(self, net: str) -> "Window":
-        """The same stretches as one net of a pair knows them."""
+        """Return the same stretches with the states of one net of a pair."""
         return replace(self, left=self.left[net], right=self.right[net])
 
     def with_fills(self, fills: Shaped[Array, "B S W D"]) -> "Window":
-        """Every stretch S times, with one of its fills each."""
+        """Return every stretch S times, with one of its fills each."""
         copies = self.repeat(fills.shape[1])
         return eqx.tree_at(lambda window: window.values, copies, fills.reshape(copies.values.shape))
 
 
 class Place(NamedTuple):
-    """A gap to be made in one of some complete sequences, with the end of its window."""
+    """A gap to be made in a complete sequence, with the end of its window."""
 
     sequence: int
     start: int
@@ -82,12 +81,12 @@ class Place(NamedTuple):
 
 
 def around_missing(net: Nets, sequence: Sequence, stop: int) -> Window:
-    """One window: from the first missing step of a sequence up to `stop`, behind its last one."""
+    """Return one window: from the first missing step up to `stop`, after the last one."""
     return around_each(net, [sequence], [stop])
 
 
 def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequence[int]) -> Window:
-    """The same for several sequences, side by side."""
+    """Return one window for each of several sequences."""
     gaps = [sequence.gaps for sequence in sequences]
     places = [
         Place(row, some[0].start, some[-1].stop, stop)
@@ -101,9 +100,9 @@ def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequenc
 def around_gaps(
     net: Nets, sequences: abc.Sequence[Sequence], places: abc.Sequence[Place]
 ) -> Window:
-    """A window for each gap to be made in complete sequences.
+    """Return a window for each gap to be made in complete sequences.
 
-    All gaps of a sequence share one pass over it, and the sequences are passed over side by side.
+    All gaps of a sequence share one pass over it, and all sequences are run in parallel.
     """
     _, starts, stops, ends = np.array(places).T
     inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
@@ -116,8 +115,8 @@ def _cut(
     places: Int[np.ndarray, "B 4"],
     missing: Bool[np.ndarray, "B width D"],
 ) -> Window:
-    # NumPy pads everything here, so that JAX meets few shapes; windows even fewer than sequences,
-    # because more is compiled for them.
+    # NumPy pads everything here, so that JAX compiles for few shapes; windows have fewer shapes
+    # than sequences, because more is compiled for them.
     lengths = pad(np.array([len(sequence) for sequence in sequences]), bucket(len(sequences)))
     length, width = bucket(int(max(lengths))), window_width(missing.shape[1])
     which, starts, _, ends = places.T

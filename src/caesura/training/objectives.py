@@ -29,9 +29,12 @@ def total_objective(
     head, seen = _seen(net, batch, tuning, key, dropout)
     axis = -tuning.batch_axis
     keys = jax.random.split(key_head, batch.targets.shape)
-    objective = jax.vmap(jax.vmap(head.objective, in_axes=(0, Query(axis, 0, 0))))
-    query = Query(seen, batch.values, _asked(net, batch))
-    return _sum(net, batch, objective(keys, query))
+
+    def objective(key: PRNGKeyArray, *query: Array) -> Array:
+        return head.objective(key, Query(*query))
+
+    of_all = jax.vmap(jax.vmap(objective, in_axes=(0, axis, 0, 0)))
+    return _sum(net, batch, of_all(keys, seen, batch.values, _asked(net, batch)))
 
 
 def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
@@ -39,8 +42,12 @@ def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
     batch = _as_asked(net, batch)
     nothing_random = jax.random.key(0)
     head, seen = _seen(net, batch, tuning, nothing_random, dropout=0.0)
-    log_prob = jax.vmap(jax.vmap(head.log_prob, in_axes=(Query(-tuning.batch_axis, 0, 0),)))
-    return _sum(net, batch, -log_prob(Query(seen, batch.values, _asked(net, batch))))
+
+    def log_prob(*query: Array) -> Array:
+        return head.log_prob(Query(*query))
+
+    of_all = jax.vmap(jax.vmap(log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
+    return _sum(net, batch, -of_all(seen, batch.values, _asked(net, batch)))
 
 
 def _seen(

@@ -57,12 +57,12 @@ def count_decimals(cells: Iterable[str]) -> int | None:
     0
     >>> count_decimals(["0.30000000000000004"])
     """
-    most = None
+    counts = [0.0]
     for cell in cells:
         mantissa, _, exponent = cell.strip().lower().partition("e")
-        decimals = max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
-        most = decimals if most is None else max(most, decimals)
-    return None if most is None or most > DIGITS else most
+        counts.append(len(mantissa.partition(".")[2]) - float(exponent or 0))
+    most = max(counts)
+    return None if len(counts) == 1 or most > DIGITS else int(most)
 
 
 def _decimals(words: Any, column: Any) -> int | None:

@@ -390,8 +390,8 @@ class TableItem(Item):
         in_units = kind.to_units(values)
         adds_rows = self._adds_rows
         filled = with_all_rows(self.table, self.grid, kind.time) if adds_rows else self.table.copy()
-        for number, column in enumerate(kind.filled):
-            place, inside = self.places[number], kind.components[number]
+        each = zip(kind.filled, self.places, kind.components, strict=False)
+        for number, (column, place, inside) in enumerate(each):
             where = missing[rows, inside.start]
             if not where.any():
                 continue
@@ -464,7 +464,7 @@ class TableItem(Item):
     def _words(self) -> Any:
         """The cells of the CSV file as they are written there."""
         assert self.text is not None
-        return tables.read_csv(self.text, dtype=str, na_filter=False)
+        return tables.read_words(self.text, self.table.shape[1])
 
 
 def columns_of_format_1(fields: dict[str, Any]) -> dict[str, Any]:

@@ -162,19 +162,29 @@ def parse_csv(text: str) -> TableFile:
         raise CaesuraError("The text is no table in CSV that pandas can read.") from None
 
 
-def read_csv(text: str, **options: Any) -> Any:
+def read_csv(text: str) -> Any:
     """Return the DataFrame in CSV text; if it has one column, an empty line is a missing cell."""
     pd = _pandas()
-    as_words = options | {"dtype": str, "na_filter": False}
-    header = pd.read_csv(StringIO(text), nrows=1, header=None, **as_words)
+    header = pd.read_csv(StringIO(text), nrows=1, header=None, dtype=str, na_filter=False)
     names = header.iloc[0].tolist()
     _check_names([name for name in names if name])  # pandas would give twins other names
-    options |= {"skip_blank_lines": len(names) > 1, "index_col": False}
     with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
         try:
-            return pd.read_csv(StringIO(text), **options)
+            return _parse_csv(text, len(names))
         except pd.errors.ParserWarning:
             raise CaesuraError(f"Rows have more cells than the header's {len(names)}.") from None
+
+
+def read_words(text: str, width: int) -> Any:
+    """Return the cells of CSV text as they are written there, once `read_csv` has read it."""
+    # To pandas, an empty cell after the last column is one too many if it is read as a word.
+    with warnings.catch_warnings(action="ignore", category=_pandas().errors.ParserWarning):
+        return _parse_csv(text, width, dtype=str, na_filter=False)
+
+
+def _parse_csv(text: str, width: int, **options: Any) -> Any:
+    options |= {"skip_blank_lines": width > 1, "index_col": False}
+    return _pandas().read_csv(StringIO(text), **options)
 
 
 def _pandas() -> Any:

@@ -1,4 +1,4 @@
-"""From the states around a step to a distribution over its frame: the heads by name."""
+"""Heads, by name: from the states around a step to a distribution over its frame."""
 
 from jaxtyping import PRNGKeyArray
 
@@ -20,7 +20,7 @@ HEADS: dict[str, type[Linear] | type[Orderless] | type[Mixture]] = {
 def make_head(
     name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0
 ) -> Head:
-    """A new head of that name, if it suits the frame; `sizes` are those of the states it joins."""
+    """Return a new head of that name; `sizes` are those of the states that it joins."""
     head = lookup(HEADS, name, "head")
     if not isinstance(frame, head.frames):
         raise CaesuraError(
