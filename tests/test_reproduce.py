@@ -8,9 +8,9 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from caesura.cli.gap_counter import GapCounter
 
 import caesura
-from caesura.cli.gap_counter import GapCounter
 from caesura.datasets import texts
 from caesura.reproduce import paper
 from caesura.reproduce.results import Results

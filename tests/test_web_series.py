@@ -11,7 +11,6 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
-from caesura.filler.imputation import fill_quantiles
 from fastapi.testclient import TestClient
 
 from caesura.training.loop import Stopped

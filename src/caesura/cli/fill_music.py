@@ -9,6 +9,7 @@ import typer
 from caesura.cli.engine import Many, fill_many
 from caesura.cli.filling import check_options, check_suffix, fill_one, load_for, write_filled
 from caesura.cli.options import (
+    Context,
     DataColumn,
     EngineOption,
     IdColumn,
@@ -36,7 +37,7 @@ class Unit(StrEnum):
 
 
 def music(
-    ctx: typer.Context,
+    ctx: Context,
     song: Annotated[
         Path,
         typer.Argument(

@@ -11,6 +11,7 @@ import typer
 from caesura.cli.engine import Many, fill_many
 from caesura.cli.filling import check_options, fill_one, load_for, write_filled
 from caesura.cli.options import (
+    Context,
     DataColumn,
     EngineOption,
     IdColumn,
@@ -35,7 +36,7 @@ SUFFIXES = (".txt", ".txt.xz", ".md", ".tex")  # of what is surely meant as a fi
 
 
 def text(
-    ctx: typer.Context,
+    ctx: Context,
     given: Annotated[
         str,
         typer.Argument(

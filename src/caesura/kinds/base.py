@@ -190,6 +190,10 @@ class Kind(ABC):
     def open_content(self, content: Any) -> Item:
         """Return the item that the content of a file stands for: text, CSV text, MIDI bytes."""
 
+    def component(self, number: int) -> int:
+        """Return the component that users know by this number, such as a key by its MIDI number."""
+        return number
+
     def symbols(self) -> list[Any] | None:
         """Return what the K values of a component stand for; None if they are real numbers."""
         return None

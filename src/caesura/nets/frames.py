@@ -22,6 +22,8 @@ class Frame(eqx.Module):
 
     name: ClassVar[str]  # its key in FRAMES
 
+    unknown_value: ClassVar[float]  # how an observed value that is not known is written
+
     @property
     @abstractmethod
     def size(self) -> int:
@@ -106,6 +108,7 @@ class Discrete(Frame):
     """Frames whose components take the values 0 to K − 1."""
 
     least: ClassVar[int] = 0  # the smallest observed value
+    unknown_value: ClassVar[float] = UNKNOWN
 
     def unknown(self, values: Shaped[Numbers, "*shape"]) -> Bool[Numbers, "*shape"]:
         return values == UNKNOWN
@@ -201,6 +204,7 @@ class Continuous(Frame):
     """
 
     name: ClassVar[str] = "continuous"
+    unknown_value: ClassVar[float] = np.nan
 
     numbers: int = eqx.field(static=True)
     informing: int = eqx.field(static=True, default=0)

@@ -170,7 +170,9 @@ def _default_strategy(
 
 def _train_net(run: _Run, recipe: Recipe) -> Trained:
     """Train one net, from the beginning or from a checkpoint."""
-    key = jax.random.fold_in(jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1)), recipe.net == "forward")
+    key = jax.random.fold_in(
+        jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1)), recipe.net == "forward"
+    )
     key_net, key_fit = jax.random.split(key)
     net = _architecture(run.prepared.kind, recipe).build(key_net)
     state, save = _start(run, net, recipe)

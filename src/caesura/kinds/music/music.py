@@ -12,7 +12,7 @@ from caesura.kinds.base import Arranging, Kind
 from caesura.kinds.music.composition import Composition
 from caesura.kinds.music.items import MusicItem, RollItem, SongItem
 from caesura.kinds.music.midi import Song, read_midi
-from caesura.kinds.music.roll import KEYS
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.sequence import FrameSpec
 
 if TYPE_CHECKING:
@@ -116,6 +116,9 @@ class Music(Kind):
         item = SongItem(Song.from_bytes(content), self.steps_per_beat)
         _ = item.grid
         return item
+
+    def component(self, number: int) -> int:
+        return number - LOWEST_KEY
 
     def symbols(self) -> list[int]:
         return [0, 1]
