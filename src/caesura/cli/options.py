@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from typer import Context
+    Context = typer.Context
 else:
     Context = typer.Context.__bases__[0]  # that of the Click which this version of Typer uses
 
