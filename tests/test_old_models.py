@@ -38,7 +38,7 @@ def question(kind: str, filler: caesura.Filler) -> dict:
     if kind != "series":
         data = roll() if kind == "music" else EXPECTED[kind]["data"]
         return {"data": data, "missing": slice(start, stop)}
-    sequence = filler.kind.read(table())
+    sequence = filler.kind.open(table()).sequence
     missing = np.zeros(sequence.values.shape, bool)
     missing[start:stop, : EXPECTED[kind]["components"]] = True
     return {"data": table(), "missing": missing}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: "Tables", y: object = None) -> Self:
+    def fit(self, X: "Tables", y: object = None) -> "SeriesImputer":
         """Train a model on what is observed in X.
 
         All cores take part, unless JAX has run in this process before.
@@ -228,8 +228,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "table."
             )
         without = table.mask(mask) if is_frame(table) else np.where(mask, np.nan, table)
-        item, hidden = kind.open(table), kind.open(without).sequence.missing
-        places = hidden & ~np.isnan(item.complete.values)
+        item, missing_there = kind.open(table), kind.open(without).missing
+        places = missing_there & ~np.isnan(item.complete.values)
         if item.cells(places) != mask.sum():
             raise CaesuraError("`missing` names places that hold nothing, or that are not filled.")
         asked = {"strategy": self.strategy, "seed": self.seed_}

@@ -4,10 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
+from numpy.typing import DTypeLike
 
 from caesura.filler.passes import Filled, quantile_of
 from caesura.kinds.base import Item, Kind
@@ -37,7 +38,7 @@ class LogProb(float):
 
     standard_error: float
 
-    def __new__(cls, log_prob: float, standard_error: float) -> Self:
+    def __new__(cls, log_prob: float, standard_error: float) -> "LogProb":
         """A float with one more number."""
         number = super().__new__(cls, log_prob)
         number.standard_error = standard_error
@@ -129,11 +130,11 @@ class Fill:
         """Distinct completions, most probable first; none for real numbers."""
         if not len(self.scores):
             return []
-        rows = np.concatenate([self.chosen[None], self.drawn])
-        scores = np.append(float(self.log_prob), self.scores)
-        _, first = np.unique(rows, axis=0, return_index=True)
-        ranked = first[np.lexsort((first, -scores[first]))]
-        return [self._candidate(rows[row], float(scores[row])) for row in ranked.tolist()]
+        found = {self.chosen.tobytes(): (self.chosen, float(self.log_prob))}
+        for row, score in zip(self.drawn, self.scores.tolist(), strict=True):
+            found.setdefault(row.tobytes(), (row, score))
+        ranked = sorted(found.values(), key=lambda one: -one[1])
+        return [self._candidate(row, score) for row, score in ranked]
 
     @property
     def covered(self) -> float | None:
@@ -271,29 +272,33 @@ def assemble(
     completion has the best fill of every stretch.
     """
     scale, numbers = kind.log_scale(sequence.missing), kind.symbols() is None
-
-    def join(arrays: list[np.ndarray], nothing: np.ndarray, axis: int = 0) -> np.ndarray:
-        return np.concatenate(arrays, axis=axis) if arrays else nothing
-
-    scores = sum((part.log_probs for part in parts), np.zeros(0 if parts else samples)) - scale
-    errors = sum((part.errors**2 for part in parts), np.zeros(0 if parts else samples)) ** 0.5
+    if not parts:
+        parts = [_nothing(samples, sequence.values.dtype)]
+    scores = np.sum([part.log_probs for part in parts], axis=0) - scale
+    errors = np.sum([part.errors**2 for part in parts], axis=0) ** 0.5
     best_error = sum(part.best_error**2 for part in parts) ** 0.5
-    dtype = sequence.values.dtype
     return (SeriesFill if numbers else Fill)(
         item=item,
         kind=kind,
         sequence=sequence,
-        places=join([part.places for part in parts], np.zeros((0, 2), int)),
-        confidence=join([part.confidence for part in parts], np.zeros(0)),
+        places=np.concatenate([part.places for part in parts]),
+        confidence=np.concatenate([part.confidence for part in parts]),
         log_prob=LogProb(sum(part.best_log_prob for part in parts) - scale, best_error),
         log_probs=scores[:samples],
         standard_errors=errors[:samples],
         strategy=strategy,
         seed=seed,
-        chosen=join([part.best for part in parts], np.zeros(0, dtype)),
-        drawn=join([part.drawn for part in parts], np.zeros((max(samples, 1), 0), dtype), axis=1),
-        scores=np.zeros(0) if numbers else scores if parts else np.zeros(1),
+        chosen=np.concatenate([part.best for part in parts]),
+        drawn=np.concatenate([part.drawn for part in parts], axis=1),
+        scores=np.zeros(0) if numbers else scores,
     )
+
+
+def _nothing(samples: int, dtype: DTypeLike) -> Filled:
+    """What becomes of a sequence in which nothing is missing."""
+    sure, draws = np.zeros(max(samples, 1)), np.zeros((max(samples, 1), 0), dtype)
+    places = np.zeros((0, 2), int)
+    return Filled(places, draws, sure, sure, draws[0], 0.0, 0.0, np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)

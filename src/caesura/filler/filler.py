@@ -248,7 +248,7 @@ class Filler(Model[Net]):
         item = self.kind.open(data)
         complete = Sequence(*self._checked(item.complete, item.complete.missing))
         if complete.gaps:
-            raise CaesuraError("A probability is asked of complete data, but some of it is missing.")
+            raise CaesuraError("The data must be complete, but some of it is missing.")
         mask = mask_of(missing, complete) & self._frame.fillable
         self._frame.check(complete.values, mask)  # a category is missing as a whole
         strange = mask & self._frame.unknown(complete.values)
@@ -470,7 +470,7 @@ def load(model: str | os.PathLike[str]) -> Filler:
 
 
 def join(first: Filler, *others: Filler) -> Filler:
-    """Return the first filler with the nets of the others, too, and the records of all trainings."""
+    """Return the first filler with the nets of the others and the records of all trainings."""
     fillers = (first, *others)
     nets = {name: net for one in fillers for name, net in one.nets.items()}
     records = {name: record for one in fillers for name, record in one.training["nets"].items()}

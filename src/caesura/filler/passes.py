@@ -1,7 +1,7 @@
 """Stretches of many sequences, filled side by side: grouped by shape, padded and batched.
 
-What a stretch is filled with depends on its own key alone: neither on the others in its batch nor on
-how many devices share the work. So an answer is the same alone and in company, but for rounding.
+What a stretch is filled with depends on its own key alone, neither on the others in its batch nor
+on how many devices share the work. So an answer is the same alone and in company, up to rounding.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped, UInt32
 
 from caesura.errors import whole_number
 from caesura.filler.stretches import Stretch
@@ -200,8 +200,8 @@ def _prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
 
 
 @jax.jit
-def _keys(numbers: Int[Array, "B 2"]) -> Key[Array, "3 B"]:
-    def of_task(pair: Int[Array, " 2"]) -> Key[Array, " 3"]:
+def _keys(numbers: UInt32[Array, "B 2"]) -> Key[Array, "3 B"]:
+    def of_task(pair: UInt32[Array, " 2"]) -> Key[Array, " 3"]:
         return jax.random.split(jax.random.fold_in(jax.random.key(pair[1]), pair[0]), 3)
 
     return jax.vmap(of_task, out_axes=1)(numbers)
@@ -262,7 +262,7 @@ def _shared_draw(
 
     run = jax.shard_map(
         draw,
-        mesh=jax.make_mesh((len(devices),), ("rows",), devices=devices),
+        mesh=Mesh(np.array(devices), ("rows",)),
         in_specs=(PartitionSpec("rows"), PartitionSpec("rows"), PartitionSpec()),
         out_specs=PartitionSpec("rows"),
         check_vma=False,

@@ -101,10 +101,8 @@ class Strategy(eqx.Module):
     def marginals(self, key: Keys, net: Any, window: Window) -> Marginals:
         """Return the distribution at each missing place."""
 
-    def effective_samples(
-        self, key: PRNGKeyArray, net: Any, window: Window
-    ) -> Float[Array, " B"] | None:
-        """How many independent draws the particles of a fill are worth; None without particles."""
+    def effective_samples(self, key: Keys, net: Any, window: Window) -> Float[Array, " B"] | None:
+        """Return how many independent draws the particles of a fill are worth; None without any."""
         return None
 
 

@@ -452,6 +452,11 @@ class TableItem(Item):
             found[column.name] = share
         return found
 
+    def cells(self, places: Bool[np.ndarray, "T D"]) -> int:
+        """Return how many cells of the table the places in frames stand for."""
+        firsts = [inside.start for inside in self.kind.components[: len(self.kind.filled)]]
+        return int(places[:, firsts].sum())
+
     def view(self, filled: Any) -> dict[str, Any]:
         """Return the columns of numbers, their times, and the names of the other columns."""
         return view_table(filled, self.kind.time)
