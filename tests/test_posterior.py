@@ -133,7 +133,9 @@ def test_few_particles_are_drawn_and_scored_as_the_sum_over_all_of_them_says(nam
     probs = problem.proposals.sir(particles)
     assert probs.sum() == pytest.approx(1, abs=1e-9)
 
-    drawn = strategy.draw(KEY, problem.pair, problem.window(strategy), DRAWS)
+    # Fills of one window share their particles, so each comes from a window of its own.
+    window, keys = problem.window(strategy).repeat(DRAWS), jax.random.split(KEY, DRAWS)
+    drawn = jnp.swapaxes(strategy.draw(keys, problem.pair, window, 1), 0, 1)
     counts = problem.counts(drawn)
     assert distance(counts, probs) < bound(probs, DRAWS)
     for other in (problem.posterior, problem.proposals.sir(1)):  # it could have been told

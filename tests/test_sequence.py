@@ -39,7 +39,7 @@ def test_a_partly_missing_frame_is_a_missing_step():
         (np.zeros((0, 1)), np.zeros((0, 1), bool), "empty"),
         (np.zeros((3, 1)), np.zeros((2, 1), bool), r"shape \[2, 1\].*\[3, 1\]"),
         (np.zeros(3), np.zeros(3, bool), r"\[steps, components\], not \[3\]"),
-        (np.zeros((3, 1)), np.zeros((3, 1), int), "True and False, not int"),
+        (np.zeros((3, 1)), np.zeros((3, 1), int), "True and False, not values of type int"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -43,6 +43,14 @@ def window_width(n: int) -> int:
     return max(8, 1 << (n - 1).bit_length())
 
 
+def gap_length(n: int) -> int:
+    """Return the padded length of a gap of `n` steps, of which `nade` averages over all orders.
+
+    Few lengths mean few compilations, but one step more doubles the work.
+    """
+    return n if n <= 6 else n + n % 2
+
+
 def power_of_four(n: int) -> int:
     """Return the smallest power of four that holds `n`: for corpora and batches of gaps."""
     return int(4 ** np.ceil(np.log2(max(n, 1)) / 2))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from caesura.errors import whole_number
-from caesura.hardware import SETS, power_of_four
+from caesura.hardware import SETS, gap_length, power_of_four
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
@@ -182,7 +182,7 @@ def _exact_log_prob(
     total = np.zeros((len(fills), samples), np.float32)
     alike: dict[int, list[tuple[int, int, int, int]]] = {}
     for row, (start, stop) in gaps:
-        same = alike.setdefault(_round_up(stop - start), [])
+        same = alike.setdefault(gap_length(stop - start), [])
         same += [(row, sample, start, stop) for sample in range(samples)]
     for g, places in alike.items():
         batch = min(power_of_four(len(places)), max(1, power_of_four(SETS >> g) // 4))
@@ -192,11 +192,6 @@ def _exact_log_prob(
             scores = np.asarray(_average_all(net, window, fills, states, padded, g))[: len(some)]
             np.add.at(total, (some[:, 0], some[:, 1]), scores)
     return total
-
-
-def _round_up(g: int) -> int:
-    """Return the padded length of a gap: few lengths, but one step more doubles the work."""
-    return g if g <= 6 else g + g % 2
 
 
 class OneGap(eqx.Module):

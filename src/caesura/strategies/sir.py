@@ -51,7 +51,8 @@ class SIR(Strategy):
     probability proportional to w = p(x, what follows) / q(x | σ), where p is the forward net and q
     the bidirectional one. So a fill x has the probability E[p(x, what follows) / Z], where Z is the
     mean weight of x, in a random order, and of K − 1 other particles. This holds for any K; the
-    distribution approaches the posterior as K grows. `marginals` average what the bidirectional net
+    distribution approaches the posterior as K grows. The fills that one call draws for a window are
+    chosen from the same particles, so they are alike but not independent. `marginals` average what the bidirectional net
     says of a step given the other steps of each particle, by their weights, so that a value is
     possible even if no particle has it.
 
@@ -60,7 +61,7 @@ class SIR(Strategy):
     particles
         K, the number of proposals for each fill (default 32).
     replicas
-        The number of estimates of Z that a log-probability or a marginal averages over (default 8).
+        The number of estimates of Z that a log-probability or a marginal averages over (default 4).
     lookahead
         How many steps after the last missing one are scored (default 20); None for all of them, at
         a cost that grows with the sequence. On text, 10 are as good as 20 (docs/experiments.md).
@@ -75,7 +76,7 @@ class SIR(Strategy):
     net: ClassVar[Literal["pair"]] = "pair"
 
     particles: int = eqx.field(static=True, default=32)
-    replicas: int = eqx.field(static=True, default=8)
+    replicas: int = eqx.field(static=True, default=4)
     lookahead: int | None = eqx.field(static=True, default=20)
 
     def __check_init__(self) -> None:
@@ -104,13 +105,11 @@ class SIR(Strategy):
             return _propose(keys, net, lanes, _all_missing(net, lanes))
 
         keys = keys_of_windows(key, len(window.valid))
-        drawn: Particle = on_copies(keys.fold(0), window, samples * self.particles, run)
-        groups = (len(window.valid), samples, self.particles)
+        drawn: Particle = on_copies(keys.fold(0), window, self.particles, run)
         choices = fold_each(fold(keys.own, 1), jnp.arange(samples))
-        choose = jax.vmap(jax.vmap(jax.random.categorical))
-        chosen = choose(choices, drawn.log_weight.reshape(groups))
-        values = drawn.values.reshape(*groups, *window.values.shape[1:])
-        return jnp.take_along_axis(values, chosen[:, :, None, None, None], axis=2)[:, :, 0]
+        choose = jax.vmap(jax.vmap(jax.random.categorical, in_axes=(0, None)))
+        chosen = choose(choices, drawn.log_weight)
+        return jnp.take_along_axis(drawn.values, chosen[:, :, None, None], axis=1)
 
     @eqx.filter_jit
     def log_prob(
