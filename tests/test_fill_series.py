@@ -126,7 +126,7 @@ def test_a_model_is_trained_on_the_table_itself(folder):
         (["-o", "out.csv", "--model", "a.model", "--freq", "h"], "'freq' is chosen in training"),
         (["-o", "out.csv", "--model", "a.model", "--recipe", "series"], "'recipe' is chosen in"),
         (["-o", "out.csv", "--model", "a.model", "--quantiles", "0.001"], "at least 999 samples"),
-        (["-o", "out.csv", "--time", "note"], "'note' holds something that is no time"),
+        (["-o", "out.csv", "--time", "note", *TINY], "'note' holds something that is no time"),
     ],
 )
 def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
@@ -143,8 +143,6 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
         ("a\n1\n", "'a' has 1 observed numbers"),
         ("a,a\n1,2\n", "two columns called 'a'"),
         ("a\n1\ninf\n3\n", "'a' is infinite in row 1"),
-        ("t,a\n2024-01-02,1\n2024-01-01,2\n", "row 1 (2024-01-01 00:00:00) goes back"),
-        ("t,a\n2024-01-01,1\n2024-01-01,2\n", "has the time of the row before"),
         ("a\n0\n1\n\n0\n", "'a' has 3 observed levels, too few to learn from"),
         ("a\n1.5\n", "has 1 observed numbers, too few to learn from: at least 100"),
     ],
@@ -154,3 +152,16 @@ def test_tables_that_cannot_be_filled_get_one_sentence(tmp_path, content, senten
     words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
     assert sentence in mistake(*words)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("times", "sentence"),
+    [
+        (["2024-01-02", "2024-01-01"], "row 1 (2024-01-01 00:00:00) goes back"),
+        (["2024-01-01", "2024-01-01"], "has the time of the row before"),
+    ],
+)
+def test_times_that_do_not_advance_get_one_sentence(tmp_path, times, sentence):
+    (tmp_path / "in.csv").write_text(f"t,a\n{times[0]},1\n{times[1]},2\n")
+    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv", *TINY)
+    assert sentence in mistake(*words)

@@ -98,7 +98,7 @@ def pack(
 
     sources = parse_sources(data, "text", "train")
     fields = dict(parse_setting(setting) for setting in settings or [])
-    with counting("characters read:") as count:
+    with counting("characters:") as count:
         packed = pack(
             list(load_sources(sources, folder)),
             output,
@@ -106,7 +106,7 @@ def pack(
             progress=lambda work, characters: count(characters, None, work),
         )
     told = {"folder": str(output), "texts": len(packed.pieces)}
-    told |= {"characters": len(packed.pieces.values), "symbols": packed.kind.size}
+    told |= {"characters": len(packed.pieces.values), "symbols": packed.kind.frame.size}
     if json:
         answer_json(told)
     else:

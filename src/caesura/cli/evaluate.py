@@ -1,7 +1,7 @@
 """`caesura evaluate`: how well strategies know gaps that are made in complete data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -81,7 +81,7 @@ def evaluate(
         filler.method(name)  # mistakes are found before the work begins
     sources = parse_sources(data, filler.kind.name, "test")
     items = [filler.kind.open(item) for item in filler.kind.items(load_sources(sources, folder))]
-    choice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
+    choice: dict[str, Any] = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
     results = []
     for name in names:
         with counting(f"{name}: gaps") as count:

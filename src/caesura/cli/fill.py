@@ -32,7 +32,8 @@ class KindCommands(TyperGroup):
 app = typer.Typer(
     cls=KindCommands,
     no_args_is_help=True,
-    help="Fill gaps with a trained model. Other kinds in `caesura.kinds.KINDS` have commands too.",
+    help="Fill gaps with a trained model.\n\nAny other kind that is registered in "
+    "`caesura.kinds.KINDS` has a command, too: `caesura fill KIND FILE --model MODEL`.",
 )
 for command in (text, music, series):
     app.command()(command)

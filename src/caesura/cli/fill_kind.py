@@ -8,6 +8,7 @@ import typer
 from caesura.cli.engine import Many, fill_many
 from caesura.cli.filling import check_options, check_suffix, fill_one, load_for, write_filled
 from caesura.cli.options import (
+    Context,
     DataColumn,
     EngineOption,
     IdColumn,
@@ -28,7 +29,7 @@ def make_command(kind: str) -> Any:
 
     @app.command(kind, help=f"Fill the gaps of a file of the kind '{kind}'.")
     def fill(
-        ctx: typer.Context,
+        ctx: Context,
         file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to fill.")],
         model: Annotated[str, typer.Option(metavar="MODEL", help="The model file to fill with.")],
         gaps: Annotated[

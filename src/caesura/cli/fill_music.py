@@ -2,13 +2,14 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from caesura.cli.engine import Many, fill_many
 from caesura.cli.filling import check_options, check_suffix, fill_one, load_for, write_filled
 from caesura.cli.options import (
+    Context,
     DataColumn,
     EngineOption,
     IdColumn,
@@ -36,7 +37,7 @@ class Unit(StrEnum):
 
 
 def music(
-    ctx: typer.Context,
+    ctx: Context,
     song: Annotated[
         Path,
         typer.Argument(
@@ -131,7 +132,8 @@ def music(
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
-    name, asked = model or "music", {"draws": samples, "strategy": strategy, "seed": seed}
+    name = model or "music"
+    asked: dict[str, Any] = {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
         many = Many("music", engine, song, output, id_column, data_column, json)
         fill_many(many, name, asked | {"arrangement": composition})
@@ -142,7 +144,7 @@ def music(
     for file in files:
         check_output(file, (song, find_model(name)))
     filler = load_for("music", name)
-    item = filler.kind.open(song)
+    item: Any = filler.kind.open(song)
     if output is not None:
         check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
     _check_gaps(song, item, composition)

@@ -7,7 +7,15 @@ import typer
 
 from caesura.cli.engine import Many, fill_many
 from caesura.cli.filling import check_options, fill_one, load_for
-from caesura.cli.options import DataColumn, EngineOption, IdColumn, Json, Seed, StrategyOption
+from caesura.cli.options import (
+    Context,
+    DataColumn,
+    EngineOption,
+    IdColumn,
+    Json,
+    Seed,
+    StrategyOption,
+)
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.places import check_output
 from caesura.cli.settings import parse_settings
@@ -22,7 +30,7 @@ SUFFIXES = (".csv", ".parquet")  # of tables that are written
 
 
 def series(
-    ctx: typer.Context,
+    ctx: Context,
     table: Annotated[
         Path,
         typer.Argument(

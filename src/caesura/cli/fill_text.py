@@ -11,6 +11,7 @@ import typer
 from caesura.cli.engine import Many, fill_many
 from caesura.cli.filling import check_options, fill_one, load_for, write_filled
 from caesura.cli.options import (
+    Context,
     DataColumn,
     EngineOption,
     IdColumn,
@@ -35,7 +36,7 @@ SUFFIXES = (".txt", ".txt.xz", ".md", ".tex")  # of what is surely meant as a fi
 
 
 def text(
-    ctx: typer.Context,
+    ctx: Context,
     given: Annotated[
         str,
         typer.Argument(
@@ -90,7 +91,7 @@ def text(
     """
     check_options(ctx, engine, "gap_char")
     name, fields = model or "text", {} if gap_char is None else {"gap_char": gap_char}
-    asked = {"draws": samples, "strategy": strategy, "seed": seed}
+    asked: dict[str, Any] = {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
         many = Many("text", engine, Path(given), output, id_column, data_column, json)
         fill_many(many, name, asked | {"kind_fields": fields})

@@ -5,9 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from caesura.cli.options import Engine
+from caesura.cli.options import Context, Engine
 from caesura.errors import CaesuraError
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ FOR_MANY = {"id_column", "data_column"}
 FOR_BOTH = {"model", "samples", "strategy", "seed", "output", "engine", "json"}
 
 
-def check_options(ctx: typer.Context, engine: Engine | None, *for_both: str) -> None:
+def check_options(ctx: Context, engine: Engine | None, *for_both: str) -> None:
     """Raise an error if an option was given that would be ignored.
 
     Parameters

@@ -2,9 +2,14 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    Context = typer.Context
+else:
+    Context = typer.Context.__bases__[0]  # that of the Click which this version of Typer uses
 
 # Written out, since help must not import JAX; a test compares it with STRATEGIES.
 STRATEGY_NAMES = "nade, bothways, gsn, bayes, sir, oneway or onegram"

@@ -113,7 +113,7 @@ class Fill:
     seed: int
     chosen: Shaped[np.ndarray, " places"]  # the values of `best`
     drawn: Shaped[np.ndarray, "draws places"]
-    scores: Float[np.ndarray, " draws"]  # of all draws; empty for real numbers
+    scores: Float[np.ndarray, " scored"]  # of all draws; empty for real numbers
 
     @cached_property
     def best(self) -> Any:

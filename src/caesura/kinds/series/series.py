@@ -42,6 +42,8 @@ from caesura.sequence import FrameSpec, Sequence
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from caesura.plots.series import Filled
+
 LEAST_OBSERVED = 100  # numbers in a column
 INTERVAL = (0.05, 0.95)  # that is drawn
 
@@ -276,10 +278,16 @@ class Series(Kind):
         return float(np.sum(np.log(scales) * missing[:, : self.numbers].sum(axis=0)))
 
     def plot(self, fill: Any) -> "Figure":
-        from caesura.plots.series import Filled, plot_filled
+        from caesura.plots.series import plot_filled
+
+        return plot_filled(self.drawn(fill), "90 % interval")
+
+    def drawn(self, fill: Any) -> "list[Filled]":
+        """Return the columns of numbers that were filled, each with its interval of 90 %."""
+        from caesura.plots.series import Filled
 
         item: TableItem = fill.item
-        answers = (fill.best, *(fill.quantile(level) for level in INTERVAL))
+        answers = (fill.best, *fill.quantile(INTERVAL))
         drawn: list[Filled] = []
         for number, column in enumerate(self.filled[: self.numbers]):
             missing = fill.missing[item.written_rows, number]
@@ -287,7 +295,7 @@ class Series(Kind):
                 parts = [tables.column(table, item.places[number]) for table in answers]
                 curves = map(tables.as_numbers, parts)
                 drawn.append(Filled(column.name, item.x, missing, *curves))
-        return plot_filled(drawn, "90 % interval")
+        return drawn
 
 
 @dataclass(frozen=True, eq=False)
