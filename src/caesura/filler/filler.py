@@ -21,6 +21,7 @@ from caesura.filler.passes import (
 from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Opened, Report, answer_one, method_key, run_all
 from caesura.filler.stretches import cut
+from caesura.filler.surprise import warn_if_strange
 from caesura.kinds.base import Item
 from caesura.modelfile import Model, write_model
 from caesura.nets.bins import CENTRES
@@ -71,6 +72,7 @@ class Filler(Model[Net]):
         draws: int | None = None,
         strategy: str | Strategy | None = None,
         seed: int = 0,
+        report: Report | None = None,
     ) -> Fill:
         """Complete a sequence of any length; what is observed comes back untouched.
 
@@ -94,6 +96,8 @@ class Filler(Model[Net]):
             ``caesura.strategies.GSN(steps=20)``. By default the model's own.
         seed
             The source of all that is random: the same seed gives the same fill.
+        report
+            Called with the number of stretches that are filled and of all stretches.
 
         Returns
         -------
@@ -105,6 +109,11 @@ class Filler(Model[Net]):
         CaesuraError
             If the data cannot be read, or the model cannot serve the strategy.
 
+        Warns
+        -----
+        CaesuraWarning
+            If what is observed is improbable itself, such as text in another language.
+
         Examples
         --------
         >>> import caesura
@@ -114,8 +123,11 @@ class Filler(Model[Net]):
         >>> [candidate.parts for candidate in fill.candidates][:2]
         [('ick',), ('een',)]
         """
-        request = Request(data, missing, samples, draws, strategy, seed)
-        return self.fill_many([request])[0]
+        request = Request(self.kind.open(data), missing, samples, draws, strategy, seed)
+        fill = self.fill_many([request], report=report)[0]
+        if "bidirectional" in self.nets:
+            warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
+        return fill
 
     @overload
     def fill_many(
