@@ -141,7 +141,10 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
         (["text", "a_", "--model", "music.model"], "is for music, not for text"),
         (["text", "a_", "--model", "text.model", "--strategy", "nad"], "did you mean 'nade'?"),
         (["text", "a_", "--model", "text.model", "--strategy", "beam"], "known are bayes, both"),
-        (["text", "a_", "--model", "text.model", "--samples", "0"], "Invalid value for '--samples'"),
+        (
+            ["text", "a_", "--model", "text.model", "--samples", "0"],
+            "Invalid value for '--samples'",
+        ),
         (["text", "a_", "--model", "text.model", "--gap", "2:3"], "after the last of 2 characters"),
         (["text", "a_", "--model", "text.model", "--gap", "3:2"], "is empty"),
         (["text", "a_", "--model", "text.model", "--gap", "one"], "written as 8 or as 8:12"),
