@@ -8,7 +8,6 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from caesura.cli.gap_counter import GapCounter
 
 import caesura
 from caesura.datasets import texts
@@ -177,10 +176,6 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(made, copy, monkeypatch)
             sent.append(told)
             os.kill(os.getpid(), signal.SIGTERM)
 
-    class Scoring(GapCounter):
-        def count(self, done, gaps):
-            interrupt()
-
     def stopped(*words):
         result = run(*words, *at(copy))
         assert result.exit_code == 128 + signal.SIGTERM
@@ -194,7 +189,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(made, copy, monkeypatch)
     monkeypatch.undo()
     told = ask(copy, "models", "--dataset", "piano_midi")
     assert (told["trained"], told["computed"]) == (1, 0)
-    monkeypatch.setattr(command, "GapCounter", Scoring)
+    monkeypatch.setattr(command, "counting", lambda name: nullcontext(interrupt))
     stopped("table1", "--dataset", "piano_midi")
     assert [row["item"] for row in rows_of(copy / "out/reproduce.csv")] == ["models"]
     monkeypatch.undo()
