@@ -14,6 +14,7 @@ from caesura.kinds import KINDS, Series, Text
 from caesura.modelfile.container import DTYPES
 from caesura.modelfile.weights import digest
 from caesura.nets.architecture import Architecture
+from caesura.sequence import FrameSpec
 from small_nets import make_net
 
 ALPHABET = " a’\ud800"  # a lone half of a surrogate pair is a character to Python, too
@@ -24,10 +25,14 @@ TRAINING = {"recipe": "small", "seed": 3, "history": [[1, 2.5], [2, 0.1]], "data
 class Switches(Text):
     """A kind with binary frames and a field that is a number."""
 
-    frame: ClassVar[str] = "binary"
+    name: ClassVar[str] = "switches"
     head: ClassVar[str] = "bernoulli"
 
     steps_per_beat: int = 4
+
+    @property
+    def frame(self) -> FrameSpec:
+        return FrameSpec("binary", len(self.alphabet))
 
 
 KIND_OF_HEAD = {"softmax": Text(ALPHABET), "bernoulli": Switches("abc", steps_per_beat=2)}

@@ -56,9 +56,10 @@ class DiceItem(Item):
     """Throws of a die, as the lines of a text: a question mark is missing."""
 
     suffix = ".dice"
+    original = sequence = None
 
     def __init__(self, text: str):
-        self.lines = text.split()
+        self.original, self.lines = text, text.split()
         known = [int(line) - 1 if line != "?" else 0 for line in self.lines]
         missing = np.array([line == "?" for line in self.lines])
         self.sequence = Sequence(np.array(known, np.int32)[:, None], missing[:, None])

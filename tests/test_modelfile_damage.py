@@ -131,7 +131,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"nets.forward.frame.informing": 1.5}, "'informing' .* cannot be of type float"),
         ({"nets.forward.frame.categories": 3}, "is not a list"),
         ({"nets.forward.frame.colour": 3}, "a field 'colour'"),
-        ({"nets.forward.net": "fore"}, "did you mean 'forward'"),
+        ({"nets.forward.net": "forwar"}, "did you mean 'forward'"),
         ({"nets.forward.net": "bidirectional"}, "is described as a bidirectional net"),
         ({"nets.onegram.layers": 1}, "a one-gram has no cells"),
         ({"nets.forward.missing_input": "gating"}, "only a bidirectional net"),

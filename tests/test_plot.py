@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError, ExtraMissingError
-from caesura.filler.fill import Fill
 from caesura.plots import (
     Filled,
     check_picture,
@@ -17,6 +16,8 @@ from caesura.plots import (
     save_picture,
 )
 from caesura.plots.series import MOST_STEPS
+from model_files import make_filler
+from small_fillers import music_filler, text_filler
 
 
 def words_of(figure):
@@ -55,14 +56,16 @@ def test_nothing_new_and_nothing_at_all_can_be_drawn():
 
 
 def test_a_fill_draws_itself():
-    sure, places = np.zeros(1), np.array([[1, 0]])
-    told = {"log_probs": sure, "standard_errors": sure, "strategy": "nade", "seed": 0}
-    told |= {"places": places, "confidence": np.array([0.5])}
-    text = Fill(best="abc", samples=["abc"], values=np.zeros((3, 1), int), **told)
-    assert words_of(text.plot()) == "abc"
+    text = text_filler().fill("a_c", strategy="onegram")
+    assert words_of(text.plot()) == text.best
     roll = np.zeros((3, 88))
-    music = Fill(best=roll, samples=[roll], values=roll.astype(int), **told)
+    roll[1] = np.nan
+    music = music_filler().fill(roll, strategy="onegram")
     assert len(grounds_of(music.plot())) == 3
+    table = np.arange(12.0).reshape(4, 3) ** 2
+    table[1, 0] = table[2, 1] = np.nan
+    series = make_filler("mixture").fill(table, strategy="onegram", draws=40)
+    assert [axes.get_ylabel() for axes in series.plot().axes] == ["x0", "x1"]
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.SVG", "a.pdf"])

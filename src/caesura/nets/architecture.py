@@ -20,7 +20,6 @@ from caesura.nets.rnn import MissingInput, Net, NetName, bidirectional, constant
 from caesura.sequence import FrameSpec
 
 WITHOUT_CELLS: dict[str, type[Head]] = {"constant": Constant, "histogram": Histogram}
-ALL_HEADS: dict[str, type[Head]] = {**HEADS, **WITHOUT_CELLS}
 # A description may come from a stranger's file: these limit the work that it can cause.
 MOST_HIDDEN = 2**16
 MOST_LAYERS = 32
@@ -37,7 +36,7 @@ class Architecture:
     frame
         The frames that the net is for.
     head
-        A key of `ALL_HEADS`.
+        A key of `HEADS`; "constant" or "histogram" for a one-gram.
     cell
         A key of `CELLS`; None for a one-gram, which has no cells.
     hidden
@@ -62,7 +61,7 @@ class Architecture:
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(get_args(NetName)), self.net, "net")
         make_frame(self.frame)
-        lookup(ALL_HEADS, self.head, "head")
+        lookup(HEADS | WITHOUT_CELLS, self.head, "head")
         lookup(dict.fromkeys(get_args(MissingInput)), self.missing_input, "missing-value input")
         if self.net != "onegram":
             lookup(CELLS, self.cell, "cell")
@@ -98,7 +97,7 @@ def describe(net: Net) -> Architecture:
     architecture = Architecture(
         net=net.name,
         frame=net.frame.spec,
-        head=_name(ALL_HEADS, net.head),
+        head=_name(HEADS | WITHOUT_CELLS, net.head),
         cell=_name(CELLS, cells[0]) if cells else None,
         hidden=cells[0].size if cells else 0,
         layers=len(cells),
