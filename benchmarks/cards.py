@@ -24,7 +24,7 @@ from caesura import datasets, pretrained
 from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError
 from caesura.files import make_folder, write_text
-from caesura.filler.filler import join
+from caesura.filler import join
 from caesura.kinds import KINDS
 from caesura.kinds.text.text import PAPER
 from caesura.modelfile import read_info

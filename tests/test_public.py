@@ -15,6 +15,7 @@ import caesura.strategies
 from caesura import kinds
 from caesura.filler import fill as fill_module
 from caesura.filler import filler as filler_module
+from caesura.filler import loading as loading_module
 from caesura.filler import request as request_module
 from caesura.scale import run as run_module
 from caesura.training import train as train_module
@@ -65,7 +66,8 @@ def test_public_signatures_name_their_types(name):
             assert hint is not Any, f"{name}: {parameter}"
 
 
-MODULES = [caesura, fill_module, filler_module, request_module, run_module, train_module]
+MODULES = [caesura, fill_module, filler_module, loading_module, request_module, run_module]
+MODULES += [train_module]
 
 
 @pytest.mark.parametrize("module", [*MODULES, caesura.sklearn, kinds.text.text, kinds.music.midi])

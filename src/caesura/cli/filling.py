@@ -74,7 +74,7 @@ def fill_one(filler: "Filler", request: "Request") -> "Fill":
             if counter is not None:
                 counter(done, total)
 
-        return filler.fill_many([request], report=report)[0]
+        return filler.fill(report=report, **vars(request))
 
 
 def check_suffix(output: Path, item: "Item", *others: str) -> None:

@@ -1,9 +1,9 @@
 """A trained model, ready to use: a kind of data, the nets, and a strategy."""
 
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -13,52 +13,27 @@ from caesura.filler.passes import (
     Chances,
     Filled,
     Method,
-    Task,
-    batches,
     fill_pass,
     marginals_pass,
     score_pass,
     seed_of,
 )
 from caesura.filler.request import Missing, Request, mask_of
-from caesura.filler.stretches import Stretch, cut
-from caesura.hardware import keep_compiled
+from caesura.filler.running import Opened, Report, answer_one, method_key, run_all
+from caesura.filler.stretches import cut
+from caesura.filler.surprise import warn_if_strange
 from caesura.kinds.base import Item
-from caesura.modelfile import Model, read_model, write_model
+from caesura.modelfile import Model, write_model
 from caesura.nets.bins import CENTRES
 from caesura.nets.frames import Frame
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net, NetName
-from caesura.pretrained import default_strategy, find_model
 from caesura.scoring.gaps import Evaluation, evaluate
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy
 
 MOST_DRAWS = 100_000
 RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
-
-Report = Callable[[int, int], None]
-
-
-class Opened(NamedTuple):
-    """A request whose data has been read."""
-
-    request: Request
-    item: Item
-    sequence: Sequence
-    method: Method
-    draws: int
-    stretches: list[Stretch]
-
-    @property
-    def tasks(self) -> list[Task]:
-        """What is to be filled."""
-        seed, samples = self.request.seed, self.request.samples
-        scored = samples if self.method.net.frame.spec.name == "continuous" else self.draws
-        return [
-            Task(stretch, seed, number, self.draws, scored)
-            for number, stretch in enumerate(self.stretches)
-        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,6 +72,7 @@ class Filler(Model[Net]):
         draws: int | None = None,
         strategy: str | Strategy | None = None,
         seed: int = 0,
+        report: Report | None = None,
     ) -> Fill:
         """Complete a sequence of any length; what is observed comes back untouched.
 
@@ -120,6 +96,8 @@ class Filler(Model[Net]):
             ``caesura.strategies.GSN(steps=20)``. By default the model's own.
         seed
             The source of all that is random: the same seed gives the same fill.
+        report
+            Called with the number of stretches that are filled and of all stretches.
 
         Returns
         -------
@@ -131,6 +109,11 @@ class Filler(Model[Net]):
         CaesuraError
             If the data cannot be read, or the model cannot serve the strategy.
 
+        Warns
+        -----
+        CaesuraWarning
+            If what is observed is improbable itself, such as text in another language.
+
         Examples
         --------
         >>> import caesura
@@ -140,8 +123,11 @@ class Filler(Model[Net]):
         >>> [candidate.parts for candidate in fill.candidates][:2]
         [('ick',), ('een',)]
         """
-        request = Request(data, missing, samples, draws, strategy, seed)
-        return self.fill_many([request])[0]
+        request = Request(self.kind.open(data), missing, samples, draws, strategy, seed)
+        fill = self.fill_many([request], report=report)[0]
+        if "bidirectional" in self.nets:
+            warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
+        return fill
 
     @overload
     def fill_many(
@@ -203,7 +189,7 @@ class Filler(Model[Net]):
                 opened[number] = self._open(one if isinstance(one, Request) else Request(one))
             except Exception as error:
                 answers[number] = error
-        answers |= _run(fill_pass, opened, report)
+        answers |= run_all(fill_pass, opened, report)
         for number, one in opened.items():
             if isinstance(parts := answers.get(number, []), list):
                 answers[number] = self._assemble(one, parts)
@@ -257,7 +243,7 @@ class Filler(Model[Net]):
             raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
         request = Request(item, missing, strategy=strategy, seed=seed_of(seed))
         one = self._cut(request, item, Sequence(complete.values, mask))
-        found: list[tuple[float, float]] = _answer(score_pass, one)
+        found: list[tuple[float, float]] = answer_one(score_pass, one)
         total = sum(nats for nats, _ in found) - self.kind.log_scale(mask)
         return LogProb(total, sum(error**2 for _, error in found) ** 0.5)
 
@@ -289,7 +275,7 @@ class Filler(Model[Net]):
         """
         one = self._open(Request(data, missing, strategy=strategy, seed=seed))
         symbols = self.kind.symbols() or CENTRES.tolist()
-        parts: list[Chances] = _answer(marginals_pass, one)
+        parts: list[Chances] = answer_one(marginals_pass, one)
         nothing = Chances(np.zeros((0, 2), int), *[np.zeros((0, len(symbols)))] * 2)
         places, log_probs, errors = map(np.concatenate, zip(*(parts or [nothing]), strict=True))
         return Marginals(places, symbols, log_probs, errors)
@@ -353,7 +339,7 @@ class Filler(Model[Net]):
     def group(self, request: Request) -> Hashable:
         """Return a value that is equal for requests which `fill_many` fills in one pass."""
         one = self._open(request)
-        return _method_key(one), tuple(task.shape(one.method) for task in one.tasks)
+        return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
 
     def states(self, request: Request) -> int:
         """Return the cost of a request: how many states of the nets it holds at once at most."""
@@ -436,104 +422,7 @@ class Filler(Model[Net]):
         )
 
 
-def load(model: str | os.PathLike[str]) -> Filler:
-    """Load a model.
-
-    Compiled programs are kept in the cache directory of the user, so that the next process starts
-    faster, unless JAX's own cache is configured or CAESURA_CACHE is set to another directory.
-
-    Parameters
-    ----------
-    model
-        The name of a model that comes with the library, "text" or "music", or the path of a model
-        file.
-
-    Returns
-    -------
-    Filler
-
-    Raises
-    ------
-    CaesuraError
-        If the file is damaged or not a model file; if there is no such file, the error is also a
-        `FileNotFoundError`.
-
-    Examples
-    --------
-    >>> import caesura
-    >>> caesura.load("text").kind.name
-    'text'
-    """
-    keep_compiled()
-    filler = Filler(**vars(read_model(find_model(model))))
-    return replace(filler, strategy=default_strategy(model) or filler.strategy)
-
-
-def join(first: Filler, *others: Filler) -> Filler:
-    """Return the first filler with the nets of the others and the records of all trainings."""
-    fillers = (first, *others)
-    nets = {name: net for one in fillers for name, net in one.nets.items()}
-    records = {name: record for one in fillers for name, record in one.training["nets"].items()}
-    return replace(first, nets=nets, training=first.training | {"nets": records})
-
-
 def _described(name: str, net: Net) -> str:
     if not (cells := net.forward.cells):
         return name
     return f"{name} ({len(cells)} x {cells[0].size} {type(cells[0]).__name__.lower()})"
-
-
-def _method_key(one: Opened) -> Hashable:
-    """Equal for requests by the same strategy; one with options of its own is like no other."""
-    given = one.request.strategy
-    return id(given) if isinstance(given, Strategy) else one.method.name
-
-
-def _answer(run: Callable[..., Any], one: Opened) -> list[Any]:
-    """What `run` says of the stretches of one request."""
-    found = _run(run, {0: one}, None).get(0, [])
-    if isinstance(found, Exception):
-        raise found
-    return found
-
-
-def _run(
-    run: Callable[[Method, list[Task]], list[Any]], opened: dict[int, Opened], report: Report | None
-) -> dict[int, Any]:
-    """Return, by request, a list of what `run` says of each of its stretches, or an exception.
-
-    Where a pass fails, each of its requests is tried alone: it may be the fault of one.
-    """
-    found: dict[int, Any] = {
-        number: [None] * len(one.stretches) for number, one in opened.items() if one.stretches
-    }
-    total, done = sum(len(one.stretches) for one in opened.values()), 0
-    by_method: dict[Any, list[tuple[int, Task]]] = {}
-    methods: dict[Any, Method] = {}
-    for number, one in opened.items():
-        key = _method_key(one)
-        methods[key] = one.method
-        by_method.setdefault(key, []).extend((number, task) for task in one.tasks)
-
-    def attempt(method: Method, entries: list[tuple[int, Task]]) -> None:
-        numbers = dict.fromkeys(number for number, _ in entries)
-        try:
-            answers = run(method, [task for _, task in entries])
-        except Exception as error:
-            for number in numbers:
-                if len(numbers) == 1:
-                    found[number] = error
-                else:
-                    attempt(method, [entry for entry in entries if entry[0] == number])
-            return
-        for (number, task), answer in zip(entries, answers, strict=True):
-            if isinstance(found[number], list):
-                found[number][task.number] = answer
-
-    for key, entries in by_method.items():
-        for some in batches(methods[key], [task for _, task in entries]):
-            attempt(methods[key], [entries[i] for i in some])
-            done += len(some)
-            if report is not None:
-                report(done, total)
-    return found

@@ -52,9 +52,9 @@ class SIR(Strategy):
     the bidirectional one. So a fill x has the probability E[p(x, what follows) / Z], where Z is the
     mean weight of x, in a random order, and of K − 1 other particles. This holds for any K; the
     distribution approaches the posterior as K grows. The fills that one call draws for a window are
-    chosen from the same particles, so they are alike but not independent. `marginals` average what the bidirectional net
-    says of a step given the other steps of each particle, by their weights, so that a value is
-    possible even if no particle has it.
+    chosen from the same particles: each has this distribution, but they are not independent.
+    `marginals` average what the bidirectional net says of a step given the other steps of each
+    particle, by their weights, so that a value is possible even if no particle has it.
 
     Parameters
     ----------

@@ -66,15 +66,8 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
             )
         item = filler.kind.open(item.write(np.ones_like(item.sequence.values), pinned))
     missing = (item.sequence.missing | _mask(filler.kind, item, asked.missing)) & ~pinned
-    fills = isinstance(asked, FillQuestion)
-    request = Request(
-        item,
-        missing,
-        samples=asked.samples if fills else 0,
-        draws=asked.draws if fills else 1,
-        strategy=name,
-        seed=asked.seed,
-    )
+    samples, draws = (asked.samples, asked.draws) if isinstance(asked, FillQuestion) else (0, 1)
+    request = Request(item, missing, samples, draws, name, asked.seed)
     states = filler.states(request)
     if states > limits.states:
         raise CaesuraError(
@@ -139,8 +132,8 @@ def _open(filler: Filler, sequence: str) -> Item:
 
 def _mask(kind: Kind, item: Item, boxes: Iterable[Box]) -> Bool[np.ndarray, "T D"]:
     """Return a mask that is True inside the boxes."""
-    mask = np.zeros(item.sequence.values.shape, bool)
-    steps, components = mask.shape
+    steps, components = item.sequence.values.shape
+    mask = np.zeros((steps, components), bool)
     for box in boxes:
         if not box.first < box.stop <= steps:
             raise CaesuraError(

@@ -150,6 +150,8 @@ def make_app(
         that probabilities are averages over 25 chains instead of 100, and that without `draws` or
         `samples` it is one draw. A line with a `detail` says why no more lines follow.
         """
+        if asked.strategy not in (None, "gsn"):
+            raise CaesuraError("Only the strategy 'gsn' has a chain: leave out the strategy.")
         draws = max(1, asked.samples, asked.draws or 1)
         task = await read(asked.model_copy(update={"strategy": "gsn", "draws": draws}))
 

@@ -49,7 +49,8 @@ class Fits:
 
             return [fit(report, stop)]
 
-        answer = asyncio.ensure_future(self._line.answer(self._line.put(work, None)))
+        job = self._line.put(work, None)
+        answer = asyncio.ensure_future(self._line.answer(job))
         answer.add_done_callback(told.put_nowait)
         self._answers.add(answer)
         try:
@@ -62,5 +63,6 @@ class Fits:
         except GoneError:
             return
         finally:
+            job.left.set()
             answer.cancel()
             self._answers.discard(answer)

@@ -1,12 +1,13 @@
 """Tables that are sent as CSV: how they can be drawn, and how their gaps are filled."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup
-from caesura.filler import Filler, Request
+from caesura.filler import Filler, Request, SeriesFill
 from caesura.kinds import Series
 from caesura.kinds.series.series import TableItem
 from caesura.kinds.series.table import TableFile, parse_csv
@@ -59,15 +60,15 @@ def read_fill(fillers: Mapping[str, Filler], asked: TableFillQuestion) -> Table:
             raise CaesuraError(f"The model '{asked.model}' is not for series.")
         if asked.columns is not None:
             raise CaesuraError("Columns are chosen in training: the model has its own.")
-        filler = filler.with_kind(add_rows=False)  # the page draws the rows that it sent
-        kind = filler.kind
+        kind = replace(filler.kind, add_rows=False)  # the page draws the rows that it sent
+        filler = replace(filler, kind=kind)
     item = kind.open(table)
     missing = item.sequence.missing
     if not missing[item.rows].any():
         raise CaesuraError("Nothing is missing in these columns.")
     if (count := int(missing.sum())) > MISSING:
         raise CaesuraError(
-            f"{count} values are missing in the table, and the server draws {MISSING} at most."
+            f"The table lacks {count} values, and the server draws {MISSING} at most."
         )
     return Table(asked, item, filler)
 
@@ -85,6 +86,7 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
     report(FitDraws())
     request = Request(item, samples=PATHS, draws=DRAWS, seed=asked.seed)
     (fill,) = filler.fill_many([request], report=go_on)
+    assert isinstance(fill, SeriesFill)
     quantiles, paths = fill.quantile(LEVELS), fill.samples
     columns = []
     for column in item.kind.filled[: item.kind.numbers]:  # levels of categories have no quantiles
@@ -96,7 +98,7 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
             )
         )
     return TableFilled(
-        sequence=fill.item.content(fill.best),
+        sequence=item.content(fill.best),
         levels=list(LEVELS),
         columns=columns,
         seed=asked.seed,

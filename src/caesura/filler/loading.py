@@ -1,0 +1,50 @@
+"""Models from files, and models joined."""
+
+import os
+from dataclasses import replace
+
+from caesura.filler.filler import Filler
+from caesura.hardware import keep_compiled
+from caesura.modelfile import read_model
+from caesura.pretrained import default_strategy, find_model
+
+
+def load(model: str | os.PathLike[str]) -> Filler:
+    """Load a model.
+
+    Compiled programs are kept in the cache directory of the user, so that the next process starts
+    faster, unless JAX's own cache is configured or CAESURA_CACHE is set to another directory.
+
+    Parameters
+    ----------
+    model
+        The name of a model that comes with the library, "text" or "music", or the path of a model
+        file.
+
+    Returns
+    -------
+    Filler
+
+    Raises
+    ------
+    CaesuraError
+        If the file is damaged or not a model file; if there is no such file, the error is also a
+        `FileNotFoundError`.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> caesura.load("text").kind.name
+    'text'
+    """
+    keep_compiled()
+    filler = Filler(**vars(read_model(find_model(model))))
+    return replace(filler, strategy=default_strategy(model) or filler.strategy)
+
+
+def join(first: Filler, *others: Filler) -> Filler:
+    """Return the first filler with the nets of the others and the records of all trainings."""
+    fillers = (first, *others)
+    nets = {name: net for one in fillers for name, net in one.nets.items()}
+    records = {name: record for one in fillers for name, record in one.training["nets"].items()}
+    return replace(first, nets=nets, training=first.training | {"nets": records})
