@@ -1,11 +1,11 @@
-"""Rows a second, of very many texts: one at a time, like ones together, and by the workers of Ray.
+"""Rows per second of very many texts: one at a time, in batches, and by the workers of Ray.
 
     python benchmarks/scale.py           by the model that comes with the library, some minutes
     python benchmarks/scale.py --quick   few rows and no claims: does it still run?
 
 Texts of 60 to 100 characters with a gap of four in each, one fill drawn for each. The clock runs
-over the second half of the rows: by then all has been compiled. The fills must be the same all
-three times. What counts is how the ways compare: clocks differ from machine to machine.
+over the second half of the rows, after everything has been compiled. The fills must be the same all
+three times.
 """
 
 import argparse
@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import ray
-from caesura.scale.filling import BATCH
 
-from caesura.scale import Filling, fill_locally
+from caesura.scale import Run, fill_locally
 from caesura.scale.on_ray import fill_on_ray
+from caesura.scale.run import BATCH
 
 TEXT = (
     "The Battle of Hastings was fought in 1066 between the Normans and the English, on 14 October. "
@@ -43,7 +43,7 @@ def texts(count: int) -> pa.Table:
 
 
 def rate(fill, rows: pa.Table) -> tuple[float, pd.Series]:
-    """Rows a second once half of them have been filled, and all fills."""
+    """Return the rows per second once half of them have been filled, and all fills."""
     seen = []
 
     def report(summary) -> None:
@@ -73,23 +73,22 @@ def main() -> None:
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
 
-    def locally(together, batch):
-        filling = Filling("text", together=together)
-        return lambda rows, out, report: fill_locally(
-            [rows], filling, out, batch=batch, report=report
-        )
+    run = Run("text", draws=1)
+
+    def locally(batch):
+        return lambda rows, out, report: fill_locally([rows], run, out, batch=batch, report=report)
 
     def on_ray(rows, out, report):
         ds = ray.data.from_arrow(rows)
-        return fill_on_ray(ds, Filling("text"), out, workers=WORKERS, report=report)
+        return fill_on_ray(ds, run, out, workers=WORKERS, report=report)
 
     rows = texts(count)
     ways = {
-        "one process, one at a time": (locally(1, 8), rows.slice(0, count // 16)),
-        "one process, 32 together": (locally(32, BATCH), rows),
-        f"Ray, {WORKERS} workers, 32 together": (on_ray, rows),
+        "one process, one at a time": (locally(1), rows.slice(0, count // 16)),
+        f"one process, batches of {BATCH}": (locally(BATCH), rows),
+        f"Ray, {WORKERS} workers, batches of {BATCH}": (on_ray, rows),
     }
-    print("| how | rows a second |\n|---|---|")
+    print("| how | rows per second |\n|---|---|")
     found = []
     for name, (fill, some) in ways.items():
         speed, fills = rate(fill, some)
