@@ -88,6 +88,10 @@ class Dice(Kind):
         return FrameSpec("categorical", self.sides)
 
     @classmethod
+    def path_of(cls, data: Any) -> Path | None:
+        return data if isinstance(data, Path) else None  # a string is no path, but throws
+
+    @classmethod
     def load(cls, path: Path) -> str:
         return path.read_text()
 

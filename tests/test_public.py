@@ -23,6 +23,7 @@ from small_fillers import text_filler
 
 EXPORTED = {name: getattr(caesura, name) for name in caesura.__all__ if name != "__version__"}
 CLASSES = {name: one for name, one in EXPORTED.items() if inspect.isclass(one)}
+CLASSES = {name: one for name, one in CLASSES.items() if not issubclass(one, Exception)}
 CLASSES |= {"SeriesImputer": caesura.sklearn.SeriesImputer}
 CLASSES |= {cls.__name__: cls for cls in caesura.strategies.STRATEGIES.values()}
 FUNCTIONS = {"load": caesura.load, "train": caesura.train}
@@ -30,6 +31,7 @@ FUNCTIONS |= {"fill_dataset": caesura.scale.fill_dataset}
 METHODS = {
     f"{name}.{method}": function
     for name, cls in CLASSES.items()
+    if not issubclass(cls, caesura.strategies.Strategy)  # whose verbs the base class describes
     for method, function in vars(cls).items()
     if inspect.isfunction(function) and not method.startswith("_")
 }

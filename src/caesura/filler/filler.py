@@ -323,8 +323,16 @@ class Filler(Model[Net]):
         4
         """
         method = self.method(strategy)
-        choice = {"gap": gap, "margin": margin, "limit": limit, "seed": seed_of(seed)}
-        return evaluate(method.net, method.strategy, self.read(items), report=report, **choice)
+        return evaluate(
+            method.net,
+            method.strategy,
+            self.read(items),
+            gap=gap,
+            margin=margin,
+            limit=limit,
+            seed=seed_of(seed),
+            report=report or (lambda done, gaps: None),
+        )
 
     def read(self, items: Iterable[Any]) -> list[np.ndarray]:
         """Return complete data as the nets see it: an array [steps, components] for each item."""

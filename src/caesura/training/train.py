@@ -92,9 +92,12 @@ def train(
 
     Examples
     --------
-    >>> texts = ["the quick brown fox", "jumps over the lazy dog"] * 50
-    >>> filler = caesura.train(texts, kind="text", recipe="nade,rnn", hidden=64, steps=500)
-    >>> filler.save("fox.safetensors")
+    >>> import caesura
+    >>> texts = ["the quick brown fox jumps over the lazy dog"] * 50
+    >>> small = {"hidden": 16, "head_hidden": 0, "layers": 1, "batch": 8, "length": 30, "steps": 20}
+    >>> filler = caesura.train(texts, kind="text", validate_every=10, **small)
+    >>> filler.kind.alphabet
+    ' abcdefghijklmnopqrstuvwxyz'
     """
     kind_type = lookup(KINDS, kind, "kind")
     recipe = DEFAULTS.get(kind, DEFAULT) if recipe is None else recipe

@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from caesura.errors import CaesuraError, lookup
 from caesura.filler import Fill, Filler, Request
 from caesura.kinds.base import Item, Kind
-from caesura.strategies import STRATEGIES
+from caesura.strategies import STRATEGIES, Strategy
 from caesura.web.gone import GoneError
 from caesura.web.limits import STEPS, Limits
 from caesura.web.schemas import (
@@ -27,7 +27,6 @@ from caesura.web.schemas import (
 )
 
 LIKELIEST = 10  # symbols at a place
-OFFERED = {name: strategy for name, strategy in STRATEGIES.items() if strategy.interactive}
 
 Fillers = Mapping[str, Filler]
 
@@ -40,13 +39,18 @@ class Task(NamedTuple):
     like: Hashable  # equal for tasks that are done in one pass; None for one that is done alone
 
 
+def offered() -> dict[str, type[Strategy]]:
+    """Return the strategies that are fast enough for a server."""
+    return {name: one for name, one in STRATEGIES.items() if one.interactive}
+
+
 def offer(name: str, filler: Filler) -> OfferedModel:
     """Return what clients need to know of a model."""
     return OfferedModel(
         name=name,
         kind=filler.kind.name,
         strategy=filler.strategy,
-        strategies=[strategy for strategy in OFFERED if _serves(filler, strategy)],
+        strategies=[strategy for strategy in offered() if _serves(filler, strategy)],
         fields=asdict(filler.kind),
     )
 
@@ -55,7 +59,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     """Return the task, if the model can do it and the machine can bear it."""
     filler = lookup(fillers, asked.model, "model")
     name = asked.strategy or filler.strategy
-    lookup(OFFERED, name, "strategy")
+    lookup(offered(), name, "strategy")
     item = _open(filler, asked.sequence)
     pinned = _mask(filler.kind, item, asked.pinned)
     if asked.pinned:
