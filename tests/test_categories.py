@@ -8,8 +8,6 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from caesura.filler.imputation import fill_quantiles
-from caesura.filler.medians import fill_median
 
 import caesura
 from caesura.errors import CaesuraError
@@ -82,11 +80,11 @@ def test_log_prob_counts_the_nats_of_levels(imputer):
     assert total == pytest.approx(1, abs=1e-4)
 
 
-def test_medians_at_scale_are_those_of_quantiles_with_the_likeliest_levels(imputer):
+def test_the_best_is_the_median_with_the_likeliest_levels_and_its_score_is_log_probs(imputer):
     given, filler = table(), imputer.filler_
-    found = fill_median(filler, given, 9, seed=1)
-    [[wanted]] = fill_quantiles(filler, [given], [0.5], 9, seed=1)
-    pd.testing.assert_frame_equal(found.table, wanted)
+    found = filler.fill(given, draws=9, seed=1)
+    wanted = found.quantile(0.5)
+    pd.testing.assert_frame_equal(found.best, wanted)
     marginals = filler.marginals(given)
     chosen = filler.method(None).net.frame.index(filler.kind.open(wanted).complete.values)
     at_places = chosen[tuple(marginals.places.T)]

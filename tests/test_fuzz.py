@@ -160,17 +160,24 @@ def test_any_record_of_a_training_is_shown_or_gets_one_sentence(training, net):
     show_model(with_document(MODEL, document))
 
 
-FIELDS_OF_SERIES = "names places width filled locations scales lowest highest calendar freq time"
+FIELDS_OF_SERIES = "columns width calendar freq time add_rows"
+FIELDS_OF_COLUMN = "name place location scale levels lowest highest fills"
 
 
 @patiently
-@given(st.sampled_from(FIELDS_OF_SERIES.split()), anything, st.integers(-1, 4))
-def test_a_series_that_lies_of_its_columns_is_refused_or_used(name, value, place):
+@given(
+    st.sampled_from(FIELDS_OF_SERIES.split()),
+    st.sampled_from(FIELDS_OF_COLUMN.split()),
+    anything,
+    st.integers(-1, 4),
+)
+def test_a_series_that_lies_of_its_columns_is_refused_or_used(name, property_name, value, place):
     document = document_of(SERIES)
-    old = document["kind"]["fields"][name]
-    if isinstance(old, list) and 0 <= place < len(old):
-        value = [*old[:place], value, *old[place + 1 :]]
-    document["kind"]["fields"][name] = value
+    fields = document["kind"]["fields"]
+    if name == "columns" and 0 <= place < len(fields["columns"]):
+        fields["columns"][place][property_name] = value
+    else:
+        fields[name] = value
     fill_series(with_document(SERIES, document))
 
 

@@ -11,7 +11,8 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.kinds.text.files import find_files, read_parts
+from caesura.kinds import Text
+from caesura.kinds.text.files import read_parts
 from caesura.training.batches import Corpus
 from caesura.training.corpus import feed
 from caesura.training.corpus.feed import Feed, draw_below
@@ -94,7 +95,7 @@ def test_files_are_found_in_the_order_of_their_paths(tmp_path):
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    found = [path.relative_to(tmp_path).as_posix() for path in find_files(tmp_path)]
+    found = [path.relative_to(tmp_path).as_posix() for path in Text.find([tmp_path])]
     assert found == sorted(names[:-1])
 
 

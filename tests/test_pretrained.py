@@ -9,14 +9,14 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from caesura.cli.compiled import keep_compiled, remove_oldest
 from typer.testing import CliRunner
 
 import caesura
 from caesura import pretrained
 from caesura.cli import app
 from caesura.errors import CaesuraError
-from caesura.filler.filler import Filler, make_key
+from caesura.filler import Filler
+from caesura.hardware import keep_compiled, remove_oldest
 from caesura.kinds import Music, Text
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import bidirectional, constant
@@ -122,12 +122,6 @@ def test_what_comes_with_the_library_serves_every_strategy(name):
     assert file.stat().st_size <= MOST_BYTES
     assert file.with_suffix(".md").is_file()
     assert set(caesura.load(name).nets) == {"bidirectional", "forward", "onegram"}
-
-
-def test_keys_are_those_of_jax():
-    for seed in (0, 7, 2**32 - 1):
-        assert make_key(seed) == jax.random.key(seed)
-    assert len({tuple(jax.random.key_data(make_key(3, use)).tolist()) for use in range(3)}) == 3
 
 
 FILL = """
