@@ -29,7 +29,7 @@ def made(tmp_path, monkeypatch):
     filler = caesura.train([TEXT] * 2, kind="text", recipe="nade,rnn", seed=3, **TINY)
     filler.save(tmp_path / "text.safetensors", dtype="bfloat16")
     card = cards.CARDS["text"]._replace(gaps={"sir": 3, "nade": 5, "onegram": 9}, options={})
-    monkeypatch.setattr(pretrained, "FOLDER", tmp_path)
+    monkeypatch.setattr(pretrained, "DIRECTORY", tmp_path)
     monkeypatch.setattr(cards, "RESULTS", tmp_path / "results")
     monkeypatch.setitem(cards.CARDS, "text", card)
     monkeypatch.setattr(datasets, "load", lambda name, split, limit=None: [TEXT[7:90], TEXT[30:80]])

@@ -14,7 +14,7 @@ from caesura.errors import CaesuraError
 from caesura.sklearn import SeriesImputer
 from caesura.training.train import train
 from caesura.web import tables as web_tables
-from caesura.web.schemas import SeriesFill
+from caesura.web.schemas import TableFillQuestion
 from command_line import ask, mistake
 from small_tables import NAN
 
@@ -168,14 +168,14 @@ def test_what_is_said_in_training_is_not_said_again(source, tmp_path):
     words = ("fill", "series", source, "-o", tmp_path / "o.csv", "--categorical", "colour")
     assert "There is no column called 'colour'" in mistake(*words)
     sentence = mistake(*words, "--model", source)
-    assert "'categorical' is said in training" in sentence
+    assert "'categorical' is chosen in training" in sentence
 
 
 @pytest.mark.slow
 def test_the_page_gets_the_words_in_its_file_and_curves_of_numbers_alone(monkeypatch):
     monkeypatch.setattr(web_tables, "train", partial(train, hidden=4, head_hidden=4))
     text = table(140).to_csv(index=False)
-    asked = web_tables.read_fill({}, SeriesFill(sequence=text))
+    asked = web_tables.read_fill({}, TableFillQuestion(sequence=text))
     told = web_tables.fill_table(asked, 2, lambda state: None, lambda: False)
     assert {column.name for column in told.columns} == {"level", "on"}
     answer = pd.read_csv(StringIO(told.sequence))

@@ -188,9 +188,9 @@ RECIPE = {
 
 def test_a_series_whose_columns_do_not_fit_together_is_no_model(tmp_path):
     content = model_bytes(make_filler("mixture"))
-    for field, value in (("places", [0, 1]), ("filled", 9), ("scales", [1.0, -1.0, 1.0])):
+    for field, value in (("place", 9), ("scale", -1.0), ("name", "x1"), ("levels", ["a", "b"])):
         document = document_of(content)
-        document["kind"]["fields"][field] = value
+        document["kind"]["fields"]["columns"][0][field] = value
         (tmp_path / "a.model").write_bytes(with_document(content, document))
         sentence(caesura.load, tmp_path / "a.model")
 

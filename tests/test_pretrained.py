@@ -19,7 +19,7 @@ from caesura.filler import Filler
 from caesura.hardware import keep_compiled, remove_oldest
 from caesura.kinds import Music, Text
 from caesura.nets.frames import Binary, Categorical
-from caesura.nets.rnn import bidirectional, constant
+from caesura.nets.rnn import bidirectional, constant, unidirectional
 from songs import ode_to_joy
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz "
@@ -30,8 +30,10 @@ MOST_BYTES = 16 << 20
 def save_text(path, hidden=4, alphabet=ALPHABET):
     frame = Categorical(len(alphabet))
     net = bidirectional(jax.random.key(0), frame, head="softmax", hidden=hidden)
+    other = unidirectional(jax.random.key(1), frame, head="softmax", hidden=hidden)
     flat = constant(frame, jnp.full((1, len(alphabet)), -jnp.log(len(alphabet))))
-    Filler(Text(alphabet), {"bidirectional": net, "onegram": flat}, "nade").save(path)
+    nets = {"bidirectional": net, "forward": other, "onegram": flat}
+    Filler(Text(alphabet), nets, "nade").save(path)
 
 
 @pytest.fixture
@@ -42,8 +44,10 @@ def folder(tmp_path, monkeypatch):
     work.mkdir()
     save_text(models / "text.safetensors")
     net = bidirectional(jax.random.key(0), Binary(88), head="bernoulli", hidden=4)
-    Filler(Music(), {"bidirectional": net}, "nade").save(models / "music.safetensors")
-    monkeypatch.setattr(pretrained, "FOLDER", models)
+    other = unidirectional(jax.random.key(1), Binary(88), head="bernoulli", hidden=4)
+    nets = {"bidirectional": net, "forward": other}
+    Filler(Music(), nets, "nade").save(models / "music.safetensors")
+    monkeypatch.setattr(pretrained, "DIRECTORY", models)
     monkeypatch.chdir(work)
     return work
 
@@ -81,12 +85,12 @@ def test_a_word_that_is_no_name_is_a_file_if_there_is_one(folder):
         CaesuraError, match=r"^There is no file 'txet', .* are 'text' and 'music'\.$"
     ):
         caesura.load("txet")
-    with pytest.raises(CaesuraError, match=r"^There is no file 'no/where'\.$"):
+    with pytest.raises(CaesuraError, match=r"^There is no file or directory 'no/where'\.$"):
         caesura.load("no/where")
 
 
 def test_an_installation_without_the_weights_says_so(folder, monkeypatch):
-    monkeypatch.setattr(pretrained, "FOLDER", folder)
+    monkeypatch.setattr(pretrained, "DIRECTORY", folder)
     with pytest.raises(CaesuraError, match="'music' is not part of this installation"):
         caesura.load("music")
     assert "`caesura train text DATA -o MODEL`" in mistake("fill", "text", "a_")
@@ -100,7 +104,7 @@ def test_commands_take_names_and_know_the_model_of_their_kind(folder):
     ode_to_joy().save(folder / "song.mid")
     ask("fill", "music", "song.mid", "--gap", 2, "-o", "out.mid", "--samples", 1)
     assert (folder / "out.mid").exists()
-    assert str(pretrained.FOLDER / "text.safetensors") in ask("info", "text")
+    assert str(pretrained.DIRECTORY / "text.safetensors") in ask("info", "text")
     (folder / "some.txt").write_text("the quick brown fox jumps over the lazy dog")
     words = ("evaluate", "text", "some.txt", "--strategy", "onegram", "--limit", 2)
     assert json.loads(ask(*words, "--json"))["model"] == "text"
@@ -128,7 +132,7 @@ FILL = """
 import sys
 from caesura import pretrained
 from pathlib import Path
-pretrained.FOLDER = Path(sys.argv.pop(1))
+pretrained.DIRECTORY = Path(sys.argv.pop(1))
 import jax
 compiled = []
 jax.monitoring.register_event_listener(
@@ -143,7 +147,7 @@ finally:
 
 def fill_elsewhere(cache):
     """What a new process answers, with how many programs it found and how many it kept."""
-    words = [sys.executable, "-c", FILL, str(pretrained.FOLDER), "fill", "text", "the qu_ck"]
+    words = [sys.executable, "-c", FILL, str(pretrained.DIRECTORY), "fill", "text", "the qu_ck"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION")}
     done = subprocess.run(
         words,
@@ -174,7 +178,7 @@ def test_a_cache_that_cannot_be_written_breaks_nothing(folder, tmp_path):
 
 def test_importing_changes_nothing_of_jax():
     code = (
-        "import jax; before = dict(jax.config.values); import caesura.filler, caesura.learn; "
+        "import jax; before = dict(jax.config.values); import caesura.training.train; "
         "assert before == dict(jax.config.values)"
     )
     subprocess.run([sys.executable, "-c", code], env=os.environ | PATH, check=True)

@@ -135,7 +135,7 @@ def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[st
     known = {field.name: None for field in fields(Recipe)} | dict.fromkeys(options)
     own = table.pop(kind, {})
     if not isinstance(own, dict):
-        raise CaesuraError(f"'{kind}' in the recipe '{name}' must be a table, not a value.")
+        raise CaesuraError(f"The entry '{kind}' of the recipe '{name}' must be a table.")
     general = {k: v for k, v in table.items() if not isinstance(v, dict)}
     given = _renamed(general) | _renamed(own) | _renamed(overrides)
     for field in given:
