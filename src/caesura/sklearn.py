@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from caesura.errors import CaesuraError, ExtraMissingError
 from caesura.filler import Filler, Request, SeriesFill
 from caesura.hardware import use_all_cores
+from caesura.kinds import Series
 from caesura.kinds.series.table import is_frame
 from caesura.strategies import Strategy
 from caesura.training.progress import showing
@@ -26,10 +27,9 @@ except ImportError:
 if TYPE_CHECKING:
     import pandas as pd
 
-    Table = pd.DataFrame | np.ndarray
-    Tables = Table | Sequence[Table]
-    Names = str | int | Sequence[str | int] | None
-    Bounds = tuple[float | None, float | None]
+    Tables: TypeAlias = pd.DataFrame | np.ndarray | Sequence[pd.DataFrame | np.ndarray]
+    Names: TypeAlias = str | int | Sequence[str | int] | None
+    Bounds: TypeAlias = tuple[float | None, float | None]
 
 
 class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -221,32 +221,35 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _log_prob(self, table: Any, missing: Any) -> float:
-        mask, kind = np.asarray(missing), self.filler_.kind
+        mask = np.asarray(missing)
         if mask.dtype != bool or mask.shape != np.shape(table):
             raise CaesuraError(
                 f"`missing` must hold True and False, in the shape {list(np.shape(table))} of the "
                 "table."
             )
         without = table.mask(mask) if is_frame(table) else np.where(mask, np.nan, table)
-        item, missing_there = kind.open(table), kind.open(without).missing
-        places = missing_there & ~np.isnan(item.complete.values)
+        kind = cast(Series, self.filler_.kind)
+        item = kind.open(table)
+        places = kind.open(without).missing & ~np.isnan(item.complete.values)
         if item.cells(places) != mask.sum():
             raise CaesuraError("`missing` names places that hold nothing, or that are not filled.")
-        asked = {"strategy": self.strategy, "seed": self.seed_}
-        return self.filler_.log_prob(item, missing=places, **asked)
+        return self.filler_.log_prob(item, missing=places, strategy=self.strategy, seed=self.seed_)
 
     def _fill(self, X: "Tables", draws: int, samples: int = 0) -> list[SeriesFill]:
         check_is_fitted(self)
-        asked = {"draws": draws, "samples": samples, "strategy": self.strategy, "seed": self.seed_}
-        requests = [Request(table, **asked) for table in self._tables(X, reset=False)]
-        return self.filler_.fill_many(requests)  # type: ignore[return-value]
+        tables = self._tables(X, reset=False)
+        requests = [
+            Request(table, None, samples, draws, self.strategy, self.seed_) for table in tables
+        ]
+        return cast(list[SeriesFill], self.filler_.fill_many(requests))
 
     def _tables(self, X: "Tables", reset: bool) -> list[Any]:
         """The series in X, their columns known to scikit-learn."""
         if _is_several(X):
             if not len(X):
                 raise CaesuraError("There is no series.")
-            return [self._table(one, reset and number == 0) for number, one in enumerate(X)]
+            series: Sequence[Any] = X  # type: ignore[assignment]
+            return [self._table(one, reset and n == 0) for n, one in enumerate(series)]
         return [self._table(X, reset)]
 
     def _table(self, table: Any, reset: bool) -> Any:

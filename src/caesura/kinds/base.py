@@ -83,6 +83,13 @@ class Item(ABC):
         """
         return {}
 
+    def probabilities(self, means: Shaped[np.ndarray, "T D"]) -> dict[str, Any]:
+        """Return the probabilities of the levels of each category, from the means of the draws.
+
+        A kind without categories has none.
+        """
+        return {}
+
     def describe(self, step: int) -> str:
         """Return words for what is at a step, for an error message."""
         return f"value at step {step}"

@@ -32,7 +32,7 @@ def draw_excerpts(
     seed: int,
 ) -> list[Excerpt]:
     """Return one fill for each of `count` gaps, which are the same for all strategies."""
-    method, symbols = filler.method(strategy), filler.kind.symbols()
+    method, symbols = filler.method(strategy), filler.kind.symbols() or []
 
     def spell(values: Int[np.ndarray, " n"]) -> str:
         return "".join(symbols[value] for value in values)
