@@ -11,7 +11,9 @@ import pytest
 from caesura.errors import CaesuraError
 from caesura.kinds import Composition, Song
 from caesura.kinds.music.roll import KEYS
+from caesura.kinds.text import files as text_files
 from caesura.scale import Run, Summary, fill_locally
+from caesura.scale import run as run_module
 from caesura.scale.rows import files_as_rows
 from caesura.training.train import train
 from small_fillers import music_filler, text_filler
@@ -216,3 +218,16 @@ def test_mistakes_are_known_before_the_directory_is_made(model, tmp_path):
         with pytest.raises(CaesuraError):
             fill_locally(rows(TEXTS), run, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_is_opened_once_and_the_model_is_loaded_once(model, tmp_path, monkeypatch):
+    folder, opened, loaded = tmp_path / "in", [], []
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / f"{name}.txt").write_text(text)
+    read, load = text_files.read_parts, run_module.load
+    monkeypatch.setattr(text_files, "read_parts", lambda p: [opened.append(p), read(p)][1])
+    monkeypatch.setattr(run_module, "load", lambda m: [loaded.append(m), load(m)][1])
+    fill_locally([files_as_rows("text", folder)], Run(model, draws=32), tmp_path / "out")
+    assert sorted(opened) == sorted(folder.iterdir())
+    assert loaded == [model]

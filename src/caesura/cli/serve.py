@@ -45,6 +45,7 @@ def serve(
     """
     try:
         import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
         raise ExtraMissingError(

@@ -78,6 +78,10 @@ class Fill:
     ----------
     item : Item
         The user's data, as the kind has opened it.
+    kind : Kind
+        The kind of the model.
+    sequence : Sequence
+        The data as the nets see it, with all that was missing.
     places : array of shape (places, 2)
         The step and the component of each missing value.
     confidence : array of shape (places,)
@@ -90,6 +94,12 @@ class Fill:
         The name of the strategy.
     seed : int
         The seed; the same seed gives the same fill.
+    chosen : array of shape (places,)
+        The values of `best`, as the nets see them.
+    drawn : array of shape (draws, places)
+        The random fills that the answer is made of, as the nets see them.
+    scores : array of shape (draws,)
+        Nats of each of `drawn`; empty for real numbers.
 
     Examples
     --------

@@ -142,11 +142,6 @@ def evaluate(
     ------
     CaesuraError
         If the net does not suit the strategy, or if there is no gap to score.
-
-    Examples
-    --------
-    >>> method = filler.method("nade")
-    >>> evaluate(method.net, method.strategy, pieces, gap=5, limit=1000).gaps.nll
     """
     whole, steps = _ask_whole(net, strategy), _ask_steps(net, strategy, choice.get("gap", GAP))
 
