@@ -150,7 +150,7 @@ def test_too_little_room_is_said_before_training(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_made_is_said_before_training(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CaesuraError, match="Cannot make the folder"):
+    with pytest.raises(CaesuraError, match="Cannot make the directory"):
         caesura.train(
             ["abc" * 20] * 6, kind="text", hidden=4, steps=1, checkpoints=tmp_path / "file" / "here"
         )

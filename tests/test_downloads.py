@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_written_gets_one_sentence(monkeypatch, server, 
     tmp_path.chmod(0o500)
     if os.access(tmp_path, os.W_OK):
         pytest.skip("this user may write everywhere")
-    with pytest.raises(CaesuraError, match=r"Cannot make the folder .*: permission denied") as no:
+    with pytest.raises(CaesuraError, match=r"Cannot make the directory .*: permission denied") as no:
         datasets.fetch("toy", tmp_path)
     checked(no.value)
 
@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_written_gets_one_sentence(monkeypatch, server, 
 def test_a_file_in_place_of_the_folder_gets_one_sentence(monkeypatch, server, tmp_path):
     offer(monkeypatch, server, "good", toy_matlab())
     (tmp_path / "data").write_text("not a folder")
-    with pytest.raises(CaesuraError, match="Cannot make the folder") as caught:
+    with pytest.raises(CaesuraError, match="Cannot make the directory") as caught:
         datasets.fetch("toy", tmp_path / "data")
     checked(caught.value)
     assert (tmp_path / "data").read_text() == "not a folder"

@@ -59,12 +59,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder and those above it, if they are not there."""
+    """Make the directory and those above it, if they do not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise CaesuraError(f"Cannot make the folder '{folder}': {reason}.") from error
+        raise CaesuraError(f"Cannot make the directory '{folder}': {reason}.") from error
 
 
 def lock(folder: Path) -> IO[Any]:
