@@ -8,8 +8,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-import platformdirs
-
 from caesura.errors import CaesuraError, FileMissingError
 
 
@@ -20,6 +18,8 @@ def cache_directory() -> Path:
     """
     if chosen := os.environ.get("CAESURA_CACHE"):
         return Path(chosen).expanduser()
+    import platformdirs  # only who needs the default needs it
+
     return Path(platformdirs.user_cache_dir("caesura", appauthor=False))
 
 
