@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.options import (
-    STRATEGY_NAMES,
-    DataDirectory,
-    Json,
-    ModelArgument,
-    Seed,
-    documented,
-)
+from caesura.cli.options import STRATEGY_NAMES, DataDirectory, Json, ModelArgument, Seed, documented
 from caesura.cli.output import answer_json, answer_table, check_output, note
 from caesura.cli.parsing import load_sources, parse_source
 from caesura.errors import CaesuraError
