@@ -2,8 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,10 @@ from caesura.errors import lookup
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS
 from caesura.reproduce.watch import Watch
-from caesura.training.progress import counting, showing
+from caesura.training.progress import Count, Report, counting, showing
 
 if TYPE_CHECKING:
     from caesura.reproduce.plan import Plan
-    from caesura.training.loop import Progress
 
 
 @documented
@@ -109,17 +107,13 @@ class _Shown(Watch):
     def stopped(self) -> bool:
         return self.interruption.asked()
 
-    @contextmanager
-    def training(self, name: str) -> "Iterator[Callable[[str, Progress], None]]":
+    def training(self, name: str) -> AbstractContextManager[Report]:
         note(f"training: {name}")
-        with showing() as report:
-            yield report
+        return showing()
 
-    @contextmanager
-    def scoring(self, name: str) -> "Iterator[Callable[[int, int], None]]":
+    def scoring(self, name: str) -> AbstractContextManager[Count]:
         note(name)
-        with counting(f"{name}: gaps") as count:
-            yield count
+        return counting(f"{name}: gaps")
 
 
 def _show(told: dict[str, Any]) -> None:

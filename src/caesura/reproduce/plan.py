@@ -119,13 +119,7 @@ class Plan:
 
 
 def read_plan(path: Path | None = None) -> Plan:
-    """Return the plan in a TOML file, or that of the package, which is the whole paper.
-
-    Raises
-    ------
-    CaesuraError
-        If the file cannot be read or is not a valid plan.
-    """
+    """Return the plan in a TOML file, or that of the package, which is the whole paper."""
     place = path or Path(str(resources.files("caesura.reproduce") / "plans" / "paper.toml"))
     try:
         table = tomllib.loads(place.read_text(encoding="utf-8"))

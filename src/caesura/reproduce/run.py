@@ -36,30 +36,9 @@ def reproduce(
     """Measure everything for the items that is not yet in the table of results.
 
     If it is stopped, only the current result is lost, and of a training the updates after its last
-    checkpoint; the same call continues from there.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to train and to measure.
-    items : collection of str
-        The tables and figures, and "models" to train all nets.
-    out : Path
-        The directory for the table of results, the models and the checkpoints.
-    folder : Folder
-        Where the data sets are.
-    watch : Watch
-        Shows the progress, and may stop the work.
-
-    Returns
-    -------
-    Summary
-        What was trained, computed and found.
-
-    Raises
-    ------
-    Stopped
-        If `watch` asks for it.
+    checkpoint; the same call continues from there. `items` are tables and figures, and "models" to
+    train all nets; `out` gets the table of results, the models and the checkpoints; the data sets
+    are in `folder`. `Stopped` is raised if `watch` asks for it.
     """
     make_folder(out)
     results, sets, summary = Results(out / NAME), Sets(folder), Summary()

@@ -37,7 +37,7 @@ class Display:
         """Show that `done` of `total` is done; a line is printed when it is due."""
         if self.bars is not None:
             if name not in self._tasks:
-                self._tasks[name] = self.bars.add_task(name, numbers="")
+                self._tasks[name] = self.bars.add_task(name, total=None, numbers="")
             self.bars.update(self._tasks[name], completed=done, total=total, numbers=numbers)
         else:
             self._line = f"{name} {numbers}"
