@@ -17,7 +17,7 @@ import caesura
 from caesura.cli.docs import commands, render
 from caesura.cli.info import sparkline
 from caesura.cli.options import STRATEGY_NAMES
-from caesura.cli.spans import parse_span
+from caesura.cli.parsing import parse_span
 from caesura.errors import CaesuraError
 from caesura.kinds import KINDS, Song, Text
 from caesura.strategies import STRATEGIES

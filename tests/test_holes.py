@@ -12,7 +12,7 @@ from caesura.hardware import Tuning
 from caesura.nets.frames import Continuous
 from caesura.nets.rnn import bidirectional
 from caesura.training.batches import Chunks, Corpus, draw_example
-from caesura.training.missingness import Holes
+from caesura.training.missingness import holes
 from caesura.training.objectives import total_nll, total_objective
 from caesura.training.recipe import choose
 
@@ -22,7 +22,7 @@ T, D, DRAWS = 30, 4, 4000
 @pytest.fixture(scope="module")
 def unseen() -> np.ndarray:
     keys = jax.random.split(jax.random.key(0), DRAWS)
-    return np.asarray(jax.jit(jax.vmap(partial(Holes(), length=T, components=D)))(keys))
+    return np.asarray(jax.jit(jax.vmap(partial(holes, length=T, components=D)))(keys))
 
 
 def test_every_component_is_unseen_as_often_as_the_others(unseen):

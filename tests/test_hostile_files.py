@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import caesura
-from caesura.cli.places import check_output
+from caesura.cli.output import check_output
 from caesura.errors import CaesuraError
 from caesura.files import write_text
 from caesura.kinds import Music, Series, Text

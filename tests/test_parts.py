@@ -17,7 +17,7 @@ from caesura.nets.rnn import Net, bidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, around_missing
 from caesura.training.batches import Example, hide
-from caesura.training.missingness import Gaps, Parts
+from caesura.training.missingness import Gaps, parts
 from caesura.training.objectives import total_nll
 from caesura.training.recipe import Recipe, choose
 from small_nets import FRAME_OF_HEAD, make_net, random_values
@@ -31,7 +31,7 @@ D = 3  # components, in the nets below
 @pytest.fixture(scope="module")
 def unseen() -> np.ndarray:
     keys = jax.random.split(jax.random.key(0), 3000)
-    return np.asarray(jax.jit(jax.vmap(lambda key: Parts()(key, 12, 8)))(keys))
+    return np.asarray(jax.jit(jax.vmap(lambda key: parts(key, 12, 8)))(keys))
 
 
 def test_one_part_is_unseen_all_along_a_stretch(unseen):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from caesura.cli.table_files import stack, write_table
+from caesura.cli.fill_series import stack, write_table
 from caesura.errors import CaesuraError
 from caesura.kinds import Series
 from caesura.kinds.series import parse_csv, read_table

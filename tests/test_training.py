@@ -14,7 +14,7 @@ from caesura.nets.heads.base import Query
 from caesura.sequence import UNKNOWN
 from caesura.training.batches import Chunks, Corpus, Example, hide, shift
 from caesura.training.loop import Data, _given_up, begin, fit
-from caesura.training.missingness import Gaps, Nothing
+from caesura.training.missingness import Gaps, no_gaps
 from caesura.training.objectives import total_nll
 from caesura.training.optimiser import make_optimiser
 from caesura.training.prepare import hold_out
@@ -94,7 +94,7 @@ def test_every_number_of_unseen_steps_is_equally_likely():
 
 
 def test_nothing_hides_nothing():
-    assert not Nothing()(jax.random.key(0), 9).unseen.any()
+    assert not no_gaps(9).unseen.any()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
 """`caesura data`: public sets to train and measure on, and packed texts."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from caesura.cli.options import DataDirectory, Json
+from caesura.cli.options import DataDirectory, Json, documented
 from caesura.cli.output import answer_json, answer_table, note
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch and verify public data sets; pack texts.")
@@ -40,12 +39,15 @@ def list_sets(folder: DataDirectory = None, json: Json = False) -> None:
 
 
 @app.command()
-def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The sets to download.")],
-    folder: DataDirectory = None,
-    json: Json = False,
-) -> None:
-    """Download sets into the data directory and check their hashes."""
+@documented
+def fetch(names: list[str], folder: DataDirectory = None, json: Json = False) -> None:
+    """Download sets into the data directory and check their hashes.
+
+    Parameters
+    ----------
+    names : NAME
+        The sets to download.
+    """
     from caesura.datasets import DATASETS, data_folder, fetch
     from caesura.errors import lookup
     from caesura.training.progress import counting
@@ -62,26 +64,11 @@ def fetch(
 
 
 @app.command()
+@documented
 def pack(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA",
-            help="Files, directories of .txt, or public sets by name, as for `caesura train text`.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PACKED", help="The directory to make.")
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A field of the text: alphabet, alphabet_size or gap_char; may be given several "
-            "times.",
-        ),
-    ] = None,
+    data: list[str],
+    output: Path,
+    settings: list[str] | None = None,
     folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
@@ -90,13 +77,22 @@ def pack(
     This is for texts larger than memory, or in very many files: they are read twice, piece by
     piece. A model trained on PACKED equals one trained on DATA. A character takes one byte if the
     alphabet has up to 128 symbols, and two otherwise.
+
+    Parameters
+    ----------
+    data : DATA
+        Files, directories of .txt, or public sets by name, as for `caesura train text`.
+    output : --output, -o PACKED
+        The directory to make.
+    settings : --set NAME=VALUE
+        A field of the text: alphabet, alphabet_size or gap_char; may be given several times.
     """
-    from caesura.cli.sources import load_sources, parse_sources
+    from caesura.cli.parsing import load_sources, parse_source
     from caesura.training.corpus.packed import pack
     from caesura.training.progress import counting
     from caesura.training.recipe import parse_setting
 
-    sources = parse_sources(data, "text", "train")
+    sources = [parse_source(name, "text", "train") for name in data]
     fields = dict(parse_setting(setting) for setting in settings or [])
     with counting("characters:") as count:
         packed = pack(
@@ -114,19 +110,17 @@ def pack(
 
 
 @app.command()
+@documented
 def verify(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="The sets to verify.",
-            show_default="those in the data directory",
-        ),
-    ] = None,
-    folder: DataDirectory = None,
-    json: Json = False,
+    names: list[str] | None = None, folder: DataDirectory = None, json: Json = False
 ) -> None:
-    """Verify the hashes of the files of sets; exit code 1 if one does not match."""
+    """Verify the hashes of the files of sets; exit code 1 if one does not match.
+
+    Parameters
+    ----------
+    names : NAME
+        The sets to verify. Default: those in the data directory.
+    """
     from caesura.datasets import data_folder, listing, verify
 
     chosen = names or [row.name for row in listing(folder) if row.size]

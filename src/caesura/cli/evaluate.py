@@ -1,14 +1,14 @@
 """`caesura evaluate`: how well strategies know gaps that are made in complete data."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.options import STRATEGY_NAMES, DataDirectory, Json, ModelArgument, Seed
-from caesura.cli.output import answer_json, answer_table, note
-from caesura.cli.places import check_output
-from caesura.cli.sources import load_sources, parse_sources
+from caesura.cli.options import STRATEGY_NAMES, DataDirectory, Json, ModelArgument, Seed, documented
+from caesura.cli.output import answer_json, answer_table, check_output, note
+from caesura.cli.parsing import load_sources, parse_source
 from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     from caesura.scoring.gaps import Evaluation
 
 
+@documented
 def evaluate(
     model: ModelArgument,
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA",
-            help="Files, directories, or public sets by name (`caesura data list`): the "
-            "split 'test', or another as name:split.",
-        ),
-    ],
-    gap: Annotated[int, typer.Option(metavar="STEPS", help="The length of the gaps.")] = 5,
+    data: list[str],
+    gap: int = 5,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -37,26 +31,10 @@ def evaluate(
             show_default="the model's own",
         ),
     ] = None,
-    margin: Annotated[
-        int, typer.Option(metavar="STEPS", help="How far gaps stay from the ends of a sequence.")
-    ] = 10,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            metavar="GAPS",
-            help="The largest number of gaps, evenly spread over the data.",
-            show_default="all",
-        ),
-    ] = None,
+    margin: int = 10,
+    limit: int | None = None,
     seed: Seed = 0,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw the NLL by position in the gap, and for series the CRPS, the coverage of "
-            "intervals and the PIT, as a .png, .svg or .pdf file.",
-        ),
-    ] = None,
+    picture: Path | None = None,
     folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
@@ -64,6 +42,21 @@ def evaluate(
 
     The first table has the NLL of whole gaps, in nats; the second that of each step of a gap by
     itself. The last table shows how often stated probabilities come true: the calibration.
+
+    Parameters
+    ----------
+    data : DATA
+        Files, directories, or public sets by name (`caesura data list`): the split 'test', or
+        another as name:split.
+    gap : --gap STEPS
+        The length of the gaps.
+    margin : --margin STEPS
+        How far gaps stay from the ends of a sequence.
+    limit : --limit GAPS
+        The largest number of gaps, evenly spread over the data. Default: all.
+    picture : --picture FILE
+        Draw the NLL by position in the gap, and for series the CRPS, the coverage of intervals and
+        the PIT, as a .png, .svg or .pdf file.
     """
     if picture is not None:
         from caesura.plots import check_picture, save_picture
@@ -79,7 +72,7 @@ def evaluate(
         raise CaesuraError(f"The strategies '{strategy}' contain one of them twice.")
     for name in names:
         filler.method(name)  # mistakes are found before the work begins
-    sources = parse_sources(data, filler.kind.name, "test")
+    sources = [parse_source(name, filler.kind.name, "test") for name in data]
     items = [filler.kind.open(item) for item in filler.kind.items(load_sources(sources, folder))]
     choice: dict[str, Any] = {"gap": gap, "margin": margin, "limit": limit, "seed": seed}
     results = []
@@ -148,11 +141,11 @@ def _show(results: "list[Evaluation]") -> None:
         [
             [result.strategy, str(position), *(f"{rate:.3f}" for rate in rates)]
             for result in results
-            for position, rates in enumerate(zip(*_rates(result), strict=True), 1)
+            for position, rates in enumerate(_rates(result), 1)
         ],
     )
 
 
-def _rates(result: "Evaluation") -> list[list[float]]:
-    """Return how often stated probabilities come true, column by column."""
-    return list(result.positions.tally.to_dict()["by_position"].values())
+def _rates(result: "Evaluation") -> Iterable[tuple[float, ...]]:
+    """Return how often stated probabilities come true, position by position."""
+    return zip(*result.positions.tally.to_dict()["by_position"].values(), strict=True)

@@ -2,12 +2,10 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from caesura.cli.engine import Many, fill_many
-from caesura.cli.filling import check_options, check_suffix, fill_one, load_for, write_filled
+from caesura.cli.engine import fill_many
+from caesura.cli.filling import Asked, check_options, check_suffix, fill_one, load_for, write_filled
 from caesura.cli.options import (
     Context,
     DataColumn,
@@ -18,12 +16,11 @@ from caesura.cli.options import (
     Samples,
     Seed,
     StrategyOption,
+    documented,
 )
 from caesura.cli.output import answer_json, answer_table, in_terminal
-from caesura.cli.places import check_output
-from caesura.cli.spans import parse_span
+from caesura.cli.parsing import parse_span
 from caesura.errors import CaesuraError
-from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
     from caesura.kinds import Composition, Item
@@ -36,80 +33,22 @@ class Unit(StrEnum):
     STEPS = "steps"
 
 
+@documented
 def music(
     ctx: Context,
-    song: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SONG",
-            help="A MIDI file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.",
-        ),
-    ],
+    song: Path,
     model: ModelOption = None,
-    gaps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--gap",
-            metavar="FROM:TO",
-            help="What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be "
-            "given several times. Without it, --keep or --voice stand for the whole piece.",
-        ),
-    ] = None,
-    unit: Annotated[
-        Unit,
-        typer.Option(
-            metavar="bars|steps",
-            help="What --gap counts: bars from 1, or steps of the model's grid from 0.",
-        ),
-    ] = Unit.BARS,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PITCHES|top|bottom",
-            help="What stays in the gaps: the notes and rests of some keys (60-84, C4-C6), or the "
-            "highest or lowest note of each step; may be given several times.",
-        ),
-    ] = None,
-    voice: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TRACK",
-            help="Fill only this track, by its name or number, within its range; the others stay.",
-        ),
-    ] = None,
-    force: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PITCHES",
-            help="Keys that sound throughout the gaps (C3 or 48-52); may be given several times.",
-        ),
-    ] = None,
-    forbid: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PITCHES",
-            help="Keys that are silent throughout the gaps; may be given several times.",
-        ),
-    ] = None,
+    gaps: list[str] | None = None,
+    unit: Unit = Unit.BARS,
+    keep: list[str] | None = None,
+    voice: str | None = None,
+    force: list[str] | None = None,
+    forbid: list[str] | None = None,
     samples: Samples = 8,
     strategy: StrategyOption = None,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write the best fill. Required unless `--json` is given.",
-        ),
-    ] = None,
-    every: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Write the other distinct fills too, likeliest first: FILE-2, FILE-3 and so on.",
-        ),
-    ] = False,
+    output: Path | None = None,
+    every: bool = False,
     engine: EngineOption = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
@@ -120,8 +59,31 @@ def music(
     Every note and event outside the gaps stays as it is, and so does what is kept inside them:
     `--keep top` harmonises a melody, `--voice Tenor` writes one voice anew. The paths of the files
     that were written go to stdout.
+
+    Parameters
+    ----------
+    song : SONG
+        A MIDI file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.
+    gaps : --gap FROM:TO
+        What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be given several
+        times. Without it, --keep or --voice stand for the whole piece.
+    unit : --unit bars|steps
+        What --gap counts: bars from 1, or steps of the model's grid from 0.
+    keep : --keep PITCHES|top|bottom
+        What stays in the gaps: the notes and rests of some keys (60-84, C4-C6), or the highest or
+        lowest note of each step; may be given several times.
+    voice : --voice TRACK
+        Fill only this track, by its name or number, within its range; the others stay.
+    force : --force PITCHES
+        Keys that sound throughout the gaps (C3 or 48-52); may be given several times.
+    forbid : --forbid PITCHES
+        Keys that are silent throughout the gaps; may be given several times.
+    output : --output, -o FILE
+        Where to write the best fill. Required unless `--json` is given.
+    every : --all
+        Write the other distinct fills too, likeliest first: FILE-2, FILE-3 and so on.
     """
-    check_options(ctx, engine, "gaps", "unit", "keep", "voice", "force", "forbid")
+    check_options(ctx, "gaps", "unit", "keep", "voice", "force", "forbid")
     from caesura.kinds import Composition
 
     composition = Composition(
@@ -132,26 +94,19 @@ def music(
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
-    name = model or "music"
-    asked: dict[str, Any] = {"draws": samples, "strategy": strategy, "seed": seed}
+    asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
     if engine is not None:
-        many = Many("music", engine, song, output, id_column, data_column, json)
-        fill_many(many, name, asked | {"arrangement": composition})
+        fill_many("music", model or "music", song, asked, arrangement=composition)
         return
     if output is None and not json:
         raise CaesuraError("Specify the file to write with -o.")
     files = [] if output is None else _names(output, samples if every else 1)
-    for file in files:
-        check_output(file, (song, find_model(name)))
-    filler = load_for("music", name)
+    filler = load_for("music", model or "music", song, *files)
     item: Any = filler.kind.open(song)
-    if output is not None:
-        check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
+    check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
     _check_gaps(song, item, composition)
     item = composition.arrange(item)
-    from caesura.filler import Request
-
-    fill = fill_one(filler, Request(item, samples=samples, **asked))
+    fill = fill_one(filler, item, asked)
     written = list(zip(files, fill.candidates, strict=False))
     for file, candidate in written:
         write_filled(file, item, candidate.sequence)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caesura.cli.engine import Many, fill_many
-from caesura.cli.filling import check_options, fill_one, load_for
+from caesura.cli.engine import fill_many
+from caesura.cli.filling import Asked, check_options, fill_one, load_for, write_filled
 from caesura.cli.options import (
     Context,
     DataColumn,
@@ -15,141 +15,42 @@ from caesura.cli.options import (
     Json,
     Seed,
     StrategyOption,
+    documented,
 )
-from caesura.cli.output import answer_json, answer_table, in_terminal, note
-from caesura.cli.places import check_output
-from caesura.cli.settings import parse_settings
-from caesura.cli.table_files import stack, write_table
+from caesura.cli.output import answer_json, answer_table, check_output, in_terminal, note
+from caesura.cli.parsing import parse_settings
 from caesura.errors import CaesuraError
-from caesura.files import make_folder
+from caesura.files import make_folder, replacing
 
 if TYPE_CHECKING:
     from caesura.filler import Filler, SeriesFill
+    from caesura.kinds import Item
 
 SUFFIXES = (".csv", ".parquet")  # of tables that are written
 
 
+@documented
 def series(
     ctx: Context,
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE",
-            help="A CSV or Parquet file; empty cells and NaN are missing, a row is a step in time.",
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write the filled table, as CSV or as Parquet.",
-        ),
-    ],
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="The model file to fill with.",
-            show_default="one that is trained on TABLE itself",
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that holds the times of the rows.",
-            show_default="the first column, if it holds times",
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN[,COLUMN]",
-            help="The columns to fill.",
-            show_default="all columns of numbers and of few levels",
-        ),
-    ] = None,
-    categorical: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN[,COLUMN]",
-            help="Columns to read as categories, whatever they hold, such as codes.",
-            show_default="truth values, 0 and 1, at most 20 different words",
-        ),
-    ] = None,
-    covariates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN[,COLUMN]", help="Complete columns that inform and are not filled."
-        ),
-    ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[COLUMN=]LEAST:MOST",
-            help="Bounds of the fills of all columns, or of one: 0: is never negative, "
-            "humidity=0:100 is for one column; may be given several times.",
-        ),
-    ] = None,
-    freq: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FREQ",
-            help="The frequency of the times, as pandas writes it: h, 15min, MS.",
-            show_default="inferred",
-        ),
-    ] = None,
-    add_rows: Annotated[
-        bool,
-        typer.Option("--add-rows", help="Also write the rows that are absent between others."),
-    ] = False,
-    quantiles: Annotated[
-        str | None,
-        typer.Option(
-            metavar="Q[,Q]",
-            help="Quantiles to write beside the medians, such as 0.05,0.95, as columns NAME_q0.05; "
-            "for categories, the probabilities of their levels, as columns NAME=LEVEL.",
-        ),
-    ] = None,
+    table: Path,
+    output: Path,
+    model: str | None = None,
+    time: str | None = None,
+    columns: str | None = None,
+    categorical: str | None = None,
+    covariates: str | None = None,
+    bounds: list[str] | None = None,
+    freq: str | None = None,
+    add_rows: bool = False,
+    quantiles: str | None = None,
     samples: Annotated[
         int,
         typer.Option(metavar="N", min=1, help="How many draws medians and quantiles are made of."),
     ] = 100,
-    samples_to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the draws there: the filled tables one below the other, numbered in a "
-            "column 'sample'.",
-        ),
-    ] = None,
-    pictures: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Write there a picture of each column of numbers with gaps: observed points, "
-            "medians and the interval of 90 %.",
-        ),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How to train if no model is given.",
-            show_default="series",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A field of the recipe or of the kind, such as steps=500; may be given several "
-            "times.",
-        ),
-    ] = None,
+    samples_to: Path | None = None,
+    pictures: Path | None = None,
+    recipe: str | None = None,
+    settings: list[str] | None = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
     engine: EngineOption = None,
@@ -163,8 +64,46 @@ def series(
     medians of the draws, or the level that was drawn most often. Every other cell of a CSV file is
     written as it was read; columns of many different words stay as they are. The paths of the files
     that were written go to stdout.
+
+    Parameters
+    ----------
+    table : TABLE
+        A CSV or Parquet file; empty cells and NaN are missing, a row is a step in time.
+    output : --output, -o FILE
+        Where to write the filled table, as CSV or as Parquet.
+    model : --model MODEL
+        The model file to fill with. Default: one that is trained on TABLE itself.
+    time : --time COLUMN
+        The column that holds the times of the rows. Default: the first column, if it holds times.
+    columns : --columns COLUMN[,COLUMN]
+        The columns to fill. Default: all columns of numbers and of few levels.
+    categorical : --categorical COLUMN[,COLUMN]
+        Columns to read as categories, whatever they hold, such as codes. Default: truth values, 0
+        and 1, at most 20 different words.
+    covariates : --covariates COLUMN[,COLUMN]
+        Complete columns that inform and are not filled.
+    bounds : --bounds [COLUMN=]LEAST:MOST
+        Bounds of the fills of all columns, or of one: 0: is never negative, humidity=0:100 is for
+        one column; may be given several times.
+    freq : --freq FREQ
+        The frequency of the times, as pandas writes it: h, 15min, MS. Default: inferred.
+    add_rows : --add-rows
+        Also write the rows that are absent between others.
+    quantiles : --quantiles Q[,Q]
+        Quantiles to write beside the medians, such as 0.05,0.95, as columns NAME_q0.05; for
+        categories, the probabilities of their levels, as columns NAME=LEVEL.
+    samples_to : --samples-to FILE
+        Write the draws there: the filled tables one below the other, numbered in a column 'sample'.
+    pictures : --pictures DIRECTORY
+        Write there a picture of each column of numbers with gaps: observed points, medians and the
+        interval of 90 %.
+    recipe : --recipe NAME
+        How to train if no model is given. Default: series.
+    settings : --set NAME=VALUE
+        A field of the recipe or of the kind, such as steps=500; may be given several times.
     """
-    check_options(ctx, engine, "time", "add_rows")
+    check_options(ctx, "time", "add_rows")
+    asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
     if engine is not None:
         if model is None:
             raise CaesuraError(
@@ -172,8 +111,7 @@ def series(
                 "specify it with --model."
             )
         fields = {"add_rows": add_rows} | ({} if time is None else {"time": time})
-        asked = {"draws": samples, "strategy": strategy, "seed": seed, "kind_fields": fields}
-        fill_many(Many("series", engine, table, output, id_column, data_column, json), model, asked)
+        fill_many("series", model, table, asked, kind_fields=fields)
         return
     for file in [output] if samples_to is None else [output, samples_to]:
         check_output(file, (table, *([model] if model else [])))
@@ -202,11 +140,10 @@ def series(
     from caesura.hardware import use_all_cores
 
     use_all_cores()
-    from caesura.filler import Request
     from caesura.kinds.series.table import read_table
 
     if model:
-        filler = load_for("series", model)
+        filler = load_for("series", model, table)
         given: Any = table
     else:
         given = read_table(table)  # once, to learn from and to fill
@@ -214,8 +151,7 @@ def series(
     kind: Any = filler.kind
     filler = filler.with_kind(time=kind.time if time is None else time, add_rows=add_rows)
     drawn = 0 if samples_to is None else samples
-    request = Request(filler.kind.open(given), None, drawn, samples, strategy, seed)
-    fill: Any = fill_one(filler, request)
+    fill = fill_one(filler, filler.kind.open(given), asked, samples=drawn)
     write_table(output, fill.item, _with_more_columns(fill, levels))
     files = [output]
     if samples_to is not None:
@@ -234,6 +170,25 @@ def _train(table: Any, seed: int, fields: dict[str, Any]) -> "Filler":
     keep_compiled()
     with showing() as report:
         return train([table], kind="series", seed=seed, report=report, warn=note, **fields)
+
+
+def write_table(output: Path, item: "Item", table: Any) -> None:
+    """Write a filled table as CSV, like the table that was read, or as Parquet."""
+    if output.suffix.lower() != ".parquet":
+        write_filled(output, item, table)
+        return
+    import pandas as pd
+
+    with replacing(output) as part:
+        table.to_parquet(part, index=None if isinstance(table.index, pd.RangeIndex) else True)
+
+
+def stack(tables: list[Any]) -> Any:
+    """Return tables below each other, with the number of each in a column 'sample'."""
+    import pandas as pd
+
+    numbered = [table.assign(sample=number) for number, table in enumerate(tables, 1)]
+    return pd.concat(numbered, ignore_index=isinstance(tables[0].index, pd.RangeIndex))
 
 
 def _with_more_columns(fill: "SeriesFill", levels: list[float]) -> Any:
@@ -259,15 +214,11 @@ def _draw(fill: "SeriesFill", directory: Path) -> list[Path]:
     kind: Any = fill.kind
     files = []
     for column in kind.drawn(fill):
-        file = directory / f"{_file_name(column.name)}.png"
-        save_picture(plot_filled([column], "90 % interval"), file)
-        files.append(file)
+        # The column's name without what a path could mean.
+        name = "".join(c if c.isalnum() or c in "-_. " else "_" for c in column.name).strip(". ")
+        files.append(directory / f"{name or '_'}.png")
+        save_picture(plot_filled([column], "90 % interval"), files[-1])
     return files
-
-
-def _file_name(column: str) -> str:
-    """Return the column's name without what a path could mean."""
-    return "".join(c if c.isalnum() or c in "-_. " else "_" for c in column).strip(". ") or "_"
 
 
 def _answer(fill: "SeriesFill", files: list[Path], json: bool) -> None:
@@ -276,8 +227,7 @@ def _answer(fill: "SeriesFill", files: list[Path], json: bool) -> None:
     gaps = {column.name: int(table[column.name].isna().sum()) for column in kind.filled}
     if json:
         answer = {"files": [str(file) for file in files], "rows": len(table), "filled": gaps}
-        times = {"time": kind.time, "freq": kind.freq, "calendar": kind.calendar}
-        answer_json(answer | times)
+        answer_json(answer | {name: getattr(kind, name) for name in ("time", "freq", "calendar")})
         return
     if in_terminal():
         rows = [[name, str(count), f"{count / len(table):.1%}"] for name, count in gaps.items()]

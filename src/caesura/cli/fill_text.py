@@ -4,12 +4,10 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from caesura.cli.engine import Many, fill_many
-from caesura.cli.filling import check_options, fill_one, load_for, write_filled
+from caesura.cli.engine import fill_many
+from caesura.cli.filling import Asked, check_options, fill_one, load_for, write_best
 from caesura.cli.options import (
     Context,
     DataColumn,
@@ -20,66 +18,33 @@ from caesura.cli.options import (
     Samples,
     Seed,
     StrategyOption,
+    documented,
 )
-from caesura.cli.output import answer_json, answer_table, in_terminal, note
-from caesura.cli.places import check_output
-from caesura.cli.spans import parse_span, steps_in
+from caesura.cli.output import answer_table, in_terminal, note
+from caesura.cli.parsing import parse_span, steps_in
 from caesura.errors import CaesuraError, FileMissingError
-from caesura.pretrained import find_model
 
 if TYPE_CHECKING:
-    from caesura.filler import Fill, Filler, Request
+    from caesura.filler import Fill, Filler
+    from caesura.kinds import Item
 
 FEW = 8  # missing characters, for which compiling is nearly all of the work
 SHOWN = 8  # fills in a terminal
 SUFFIXES = (".txt", ".txt.xz", ".md", ".tex")  # of what is surely meant as a file
 
 
+@documented
 def text(
     ctx: Context,
-    given: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT",
-            help="The text itself, with '_' for each missing character; or the path of a file; or "
-            "- for stdin.",
-        ),
-    ],
+    given: str,
     model: ModelOption = None,
-    gaps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--gap",
-            metavar="FROM:TO",
-            help="Characters that are missing too, counted from 0: 10:15 is from 10 to before 15; "
-            "may be given several times.",
-        ),
-    ] = None,
-    gap_char: Annotated[
-        str | None,
-        typer.Option(
-            metavar="C",
-            help="The character that marks a missing one.",
-            show_default="the model's own",
-        ),
-    ] = None,
+    gaps: list[str] | None = None,
+    gap_char: str | None = None,
     samples: Samples = 32,
     strategy: StrategyOption = None,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the best fill there, not to stdout."
-        ),
-    ] = None,
-    every: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Show all distinct fills with their probabilities; a terminal shows the likeliest "
-            "anyway.",
-        ),
-    ] = False,
+    output: Path | None = None,
+    every: bool = False,
     engine: EngineOption = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
@@ -88,32 +53,38 @@ def text(
     """Fill the gaps of a text.
 
     The likeliest fill goes to stdout; if stdout is not a terminal, nothing else does.
+
+    Parameters
+    ----------
+    given : TEXT
+        The text itself, with '_' for each missing character; or the path of a file; or - for stdin.
+    gaps : --gap FROM:TO
+        Characters that are missing too, counted from 0: 10:15 is from 10 to before 15; may be given
+        several times.
+    gap_char : --gap-char C
+        The character that marks a missing one. Default: the model's own.
+    output : --output, -o FILE
+        Write the best fill there, not to stdout.
+    every : --all
+        Show all distinct fills with their probabilities; a terminal shows the likeliest anyway.
     """
-    check_options(ctx, engine, "gap_char")
+    check_options(ctx, "gap_char")
+    asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
     name, fields = model or "text", {} if gap_char is None else {"gap_char": gap_char}
-    asked: dict[str, Any] = {"draws": samples, "strategy": strategy, "seed": seed}
     if engine is not None:
-        many = Many("text", engine, Path(given), output, id_column, data_column, json)
-        fill_many(many, name, asked | {"kind_fields": fields})
+        fill_many("text", name, Path(given), asked, kind_fields=fields)
         return
-    if output is not None:
-        check_output(output, (given, find_model(name)))
     spans = [parse_span(gap) for gap in gaps or []]
-    filler = load_for("text", name).with_kind(**fields)
+    filler = load_for("text", name, given, output).with_kind(**fields)
     kind: Any = filler.kind
     item = kind.open(_read(given, kind.gap_char, bool(spans)))
     missing = steps_in(spans, len(item.sequence), "characters")
-    from caesura.filler import Request
-
-    request = Request(item, missing, samples=samples, **asked)
-    _save_compiling(filler, request)
-    fill = fill_one(filler, request)
+    _save_compiling(filler, item, missing, strategy)
+    fill = fill_one(filler, item, asked, missing=missing)
     if not len(fill.places):
         note(f"Nothing is missing: mark it with '{kind.gap_char}', or specify it with --gap.")
-    if output is not None:
-        write_filled(output, item, fill.best)
+    write_best(fill, asked)
     if json:
-        answer_json(fill.to_dict() | ({"files": [str(output)]} if output else {}))
         return
     if output is None:
         _show_best(fill)
@@ -145,14 +116,16 @@ def _looks_like_path(given: str, has_gaps: bool) -> bool:
     return suffix or os.sep in given or "/" in given
 
 
-def _save_compiling(filler: "Filler", request: "Request") -> None:
+def _save_compiling(
+    filler: "Filler", item: "Item", missing: list[int] | None, strategy: str | None
+) -> None:
     """For few characters, ask for programs that compile in 2/3 of the time and are half as fast."""
     from caesura.sequence import runs
 
-    steps = request.data.sequence.missing_steps.copy()
-    steps[request.missing or []] = True
+    steps = item.sequence.missing_steps.copy()
+    steps[missing or []] = True
     longest = max((gap.stop - gap.start for gap in runs(steps)), default=0)
-    if steps.sum() <= FEW and filler.method(request.strategy).strategy.is_exact(longest):
+    if steps.sum() <= FEW and filler.method(strategy).strategy.is_exact(longest):
         import jax
 
         jax.config.update("jax_disable_most_optimizations", True)

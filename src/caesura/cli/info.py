@@ -12,10 +12,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 48  # characters of a curve
 
 
-def info(
-    model: ModelArgument,
-    json: Json = False,
-) -> None:
+def info(model: ModelArgument, json: Json = False) -> None:
     """Show what a model is and where it comes from, without reading its weights."""
     from caesura.modelfile import read_info
 

@@ -1,8 +1,11 @@
-"""The options that several commands share."""
+"""The options of commands: those that several share, and those that a docstring describes."""
 
+import inspect
+import re
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +16,27 @@ else:
 
 # Written out, since help must not import JAX; a test compares it with STRATEGIES.
 STRATEGY_NAMES = "nade, bothways, gsn, bayes, sir, oneway or onegram"
+
+# A parameter in a docstring: `NAME : METAVAR` or `NAME : --option, -o METAVAR`, and its help.
+PARAMETER = re.compile(r"^(\w+) : ((?:-\S+ ?)*)(.*)\n((?: {4}.+\n?)+)", re.MULTILINE)
+
+
+def documented(command: Callable[..., None]) -> Callable[..., None]:
+    """Make arguments and options of the section "Parameters" of a command's docstring.
+
+    A sentence "Default: ..." at the end of a help text is shown as the default value. Parameters
+    that are not in the docstring have their options in their annotations.
+    """
+    command.__doc__, _, section = (inspect.getdoc(command) or "").partition("\nParameters\n")
+    for name, names, metavar, text in PARAMETER.findall(section):
+        text, _, default = " ".join(text.split()).partition(" Default: ")
+        shown: Any = {"metavar": metavar or None, "help": text}
+        shown |= {"show_default": default.rstrip(".")} if default else {}
+        declared = names.replace(",", "").split()
+        info = typer.Option(*declared, **shown) if declared else typer.Argument(**shown)
+        command.__annotations__[name] = Annotated[command.__annotations__[name], info]
+    return command
+
 
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Seed = Annotated[

@@ -1,15 +1,16 @@
-"""Answers on stdout and notes on stderr, in a terminal and elsewhere."""
+"""Answers on stdout or in files, and notes on stderr."""
 
 import json
 import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from caesura.errors import CaesuraWarning
+from caesura.errors import CaesuraError, CaesuraWarning
 
 
 def in_terminal() -> bool:
@@ -92,3 +93,23 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_output(output: Path, inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise an error if the file cannot be written, or is one of the inputs."""
+    if os.path.isdir(output):
+        raise CaesuraError(f"The output '{output}' is a directory, but must be a file.")
+    directory = output.parent
+    if not os.path.isdir(directory):
+        raise CaesuraError(f"There is no directory '{directory}' to write '{output.name}' into.")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise CaesuraError(f"The directory '{directory}' is not writable.")
+    try:
+        os.lstat(output)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise CaesuraError(f"Cannot write '{output}': {(error.strerror or '').lower()}.") from error
+    for given in inputs:
+        if os.path.exists(given) and os.path.exists(output) and os.path.samefile(given, output):
+            raise CaesuraError(f"The output '{output}' is also an input: choose another file.")

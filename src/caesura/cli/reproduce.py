@@ -2,68 +2,32 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from caesura.cli.interruption import Interruption
-from caesura.cli.options import DataDirectory, Json
+from caesura.cli.options import DataDirectory, Json, documented
 from caesura.cli.output import answer_json, note
 from caesura.errors import lookup
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS
 from caesura.reproduce.watch import Watch
-from caesura.training.progress import counting, showing
+from caesura.training.progress import Count, Report, counting, showing
 
 if TYPE_CHECKING:
-    from caesura.training.loop import Progress
+    from caesura.reproduce.plan import Plan
 
 
+@documented
 def reproduce(
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="DIRECTORY",
-            help="The directory of the table of results, the page, the models and the checkpoints.",
-        ),
-    ],
-    items: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ITEM",
-            help="What to measure: table1, table2, table3, figure2 or figure3; or models to only "
-            "train; pages to only make the page from the table of results; all for everything.",
-            show_default="all",
-        ),
-    ] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A TOML file that says what is trained and measured.",
-            show_default="the whole paper",
-        ),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only this data set; may be given several times.",
-            show_default="all of the plan",
-        ),
-    ] = None,
-    recipe: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only this recipe; may be given several times.",
-            show_default="all of the plan",
-        ),
-    ] = None,
+    output: Path,
+    items: list[str] | None = None,
+    plan: Path | None = None,
+    dataset: list[str] | None = None,
+    recipe: list[str] | None = None,
     folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
@@ -73,6 +37,20 @@ def reproduce(
     are not computed again, and nets whose models are in DIRECTORY/models are not trained again, so
     the same command continues after any interruption. `all` and `pages` also write
     DIRECTORY/reproduce.md and its pictures.
+
+    Parameters
+    ----------
+    output : --out DIRECTORY
+        The directory of the table of results, the page, the models and the checkpoints.
+    items : ITEM
+        What to measure: table1, table2, table3, figure2 or figure3; or models to only train; pages
+        to only make the page from the table of results; all for everything. Default: all.
+    plan : --plan FILE
+        A TOML file that says what is trained and measured. Default: the whole paper.
+    dataset : --dataset NAME
+        Only this data set; may be given several times. Default: all of the plan.
+    recipe : --recipe NAME
+        Only this recipe; may be given several times. Default: all of the plan.
     """
     chosen = items or ["all"]
     for name in chosen:
@@ -87,7 +65,9 @@ def reproduce(
     use_all_cores()
     told: dict[str, Any] = {"folder": str(output)}
     if set(chosen) != {"pages"}:
-        told |= _work(chosen, output, plan, dataset or [], recipe or [], folder)
+        from caesura.reproduce.plan import read_plan
+
+        told |= _work(read_plan(plan).only(dataset or [], recipe or []), chosen, output, folder)
     if with_pages:
         from caesura.reproduce.page import write_pages
 
@@ -98,19 +78,10 @@ def reproduce(
         _show(told)
 
 
-def _work(
-    chosen: list[str],
-    output: Path,
-    plan: Path | None,
-    datasets: list[str],
-    recipes: list[str],
-    folder: Path | None,
-) -> dict[str, Any]:
-    from caesura.reproduce.plan import read_plan
+def _work(part: "Plan", chosen: list[str], output: Path, folder: Path | None) -> dict[str, Any]:
     from caesura.reproduce.run import reproduce
     from caesura.training.loop import Stopped
 
-    part = read_plan(plan).only(datasets, recipes)
     wanted = list(part.items) if "all" in chosen else [c for c in chosen if c in ITEMS]
     for name in wanted:
         lookup(part.items, name, "item in the plan")
@@ -136,17 +107,13 @@ class _Shown(Watch):
     def stopped(self) -> bool:
         return self.interruption.asked()
 
-    @contextmanager
-    def training(self, name: str) -> "Iterator[Callable[[str, Progress], None]]":
+    def training(self, name: str) -> AbstractContextManager[Report]:
         note(f"training: {name}")
-        with showing() as report:
-            yield report
+        return showing()
 
-    @contextmanager
-    def scoring(self, name: str) -> "Iterator[Callable[[int, int], None]]":
+    def scoring(self, name: str) -> AbstractContextManager[Count]:
         note(name)
-        with counting(f"{name}: gaps") as count:
-            yield count
+        return counting(f"{name}: gaps")
 
 
 def _show(told: dict[str, Any]) -> None:

@@ -4,10 +4,9 @@ import ipaddress
 import socket
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from caesura.cli.options import documented
 from caesura.cli.output import note
 from caesura.errors import CaesuraError, CaesuraWarning, ExtraMissingError
 from caesura.pretrained import NAMES
@@ -16,32 +15,22 @@ if TYPE_CHECKING:
     from caesura.filler import Filler
 
 
-def serve(
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="The address to listen at; only this machine can reach the default.",
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="PORT", help="The port; 0 chooses a free one.")
-    ] = 8123,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="A model to offer: a file, which is called by its name without the suffix, or a "
-            "model that comes with caesura; may be given several times.",
-            show_default="text and music",
-        ),
-    ] = None,
-) -> None:
+@documented
+def serve(host: str = "127.0.0.1", port: int = 8123, models: list[str] | None = None) -> None:
     """Open a page on this machine: erase, fill, look and listen.
 
     The page loads nothing from other servers. `/docs` describes its API, `/metrics` is for
     Prometheus; `docs/server.md` says what the server promises.
+
+    Parameters
+    ----------
+    host : --host ADDRESS
+        The address to listen at; only this machine can reach the default.
+    port : --port PORT
+        The port; 0 chooses a free one.
+    models : --model MODEL
+        A model to offer: a file, which is called by its name without the suffix, or a model that
+        comes with caesura; may be given several times. Default: text and music.
     """
     try:
         import fastapi  # noqa: F401

@@ -4,79 +4,32 @@ import shlex
 import shutil
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from caesura.cli.hosts import join
 from caesura.cli.interruption import Interruption
-from caesura.cli.options import DataDirectory, Json, Seed
-from caesura.cli.output import answer_json, no_answers_yet, note
-from caesura.cli.places import check_output
-from caesura.cli.settings import parse_settings
-from caesura.cli.sources import Source, load_sources, parse_sources
+from caesura.cli.options import DataDirectory, Json, Seed, documented
+from caesura.cli.output import answer_json, check_output, no_answers_yet, note
+from caesura.cli.parsing import Source, load_sources, parse_settings, parse_source
 from caesura.errors import lookup
-from caesura.training.progress import nothing_shown, showing
+from caesura.training.progress import showing
 
 
+@documented
 def train(
-    kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="The kind of data: text, music or series.")
-    ],
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA",
-            help="Files, directories, or public sets by name (`caesura data list`): the "
-            "split 'train', or another as name:split. An existing path wins over a set.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
-    ],
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME[,NAME]",
-            help="A recipe's name or TOML file; two with a comma between train a bidirectional and "
-            "a forward net for one model.",
-            show_default="nade, and series for series",
-        ),
-    ] = None,
-    valid: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DATA",
-            help="The data to validate on; may be given several times.",
-            show_default="the split 'valid' if DATA is public sets only, or a part of DATA that is "
-            "held out",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A field of the recipe or of the kind, such as hidden=256, or covariates=load for "
-            "series; may be given several times.",
-        ),
-    ] = None,
+    kind: str,
+    data: list[str],
+    output: Path,
+    recipe: str | None = None,
+    valid: list[str] | None = None,
+    settings: list[str] | None = None,
     seed: Seed = 0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the checkpoint of an earlier run.")
-    ] = False,
-    hosts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST,...",
-            help="Train on several machines together: run the same command on each of them, with "
-            "all their names. The first one, as name or name:port, writes the model. 'auto' asks "
-            "the launcher: SLURM, Open MPI or Kubernetes.",
-            show_default="$CAESURA_COORDINATOR, $CAESURA_PROCESSES and $CAESURA_PROCESS, or this "
-            "process alone",
-        ),
-    ] = None,
+    resume: bool = False,
+    hosts: str | None = None,
     folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
@@ -89,12 +42,40 @@ def train(
 
     DATA may be a directory made by `caesura data pack`: such texts are read from disk as needed.
     Machines that train together must see the same DATA and the same directory of MODEL.
+
+    Parameters
+    ----------
+    kind : KIND
+        The kind of data: text, music or series.
+    data : DATA
+        Files, directories, or public sets by name (`caesura data list`): the split 'train', or
+        another as name:split. An existing path wins over a set.
+    output : --output, -o MODEL
+        The model file to write.
+    recipe : --recipe NAME[,NAME]
+        A recipe's name or TOML file; two with a comma between train a bidirectional and a forward
+        net for one model. Default: nade, and series for series.
+    valid : --valid DATA
+        The data to validate on; may be given several times. Default: the split 'valid' if DATA is
+        public sets only, or a part of DATA that is held out.
+    settings : --set NAME=VALUE
+        A field of the recipe or of the kind, such as hidden=256, or covariates=load for series; may
+        be given several times.
+    resume : --resume
+        Continue from the checkpoint of an earlier run.
+    hosts : --hosts HOST,...
+        Train on several machines together: run the same command on each of them, with all their
+        names. The first one, as name or name:port, writes the model. 'auto' asks the launcher:
+        SLURM, Open MPI or Kubernetes. Default: $CAESURA_COORDINATOR, $CAESURA_PROCESSES and
+        $CAESURA_PROCESS, or this process alone.
     """
     from caesura.kinds import KINDS
 
     lookup(KINDS, kind, "kind")
-    sources = parse_sources(data, kind, "train")
-    held_out = _validation(sources, parse_sources(valid or [], kind, "valid"))
+    sources = [parse_source(name, kind, "train") for name in data]
+    held_out = [parse_source(name, kind, "valid") for name in valid or []]
+    if not held_out and all(source.split == "train" for source in sources):
+        held_out = [Source(source.name, "valid") for source in sources]
     check_output(output, (*data, *(valid or [])))
     overrides = parse_settings(settings or [])
     checkpoints = Path(f"{output}.checkpoints")
@@ -111,7 +92,7 @@ def train(
 
     with Interruption() as interruption:
         try:
-            shown = showing() if is_first() else nothing_shown()
+            shown: Any = showing() if is_first() else nullcontext(lambda net, progress: None)
             with shown as report, no_answers_yet():
                 filler = learn(
                     load_sources(sources, folder),
@@ -139,15 +120,6 @@ def train(
         answer_json(summary)
     else:
         _show(summary)
-
-
-def _validation(sources: list[Source], given: list[Source]) -> list[Source]:
-    """Return the sources to validate on; none if a part of the data is to be held out."""
-    if given:
-        return given
-    if all(source.split == "train" for source in sources):
-        return [Source(source.name, "valid") for source in sources]
-    return []
 
 
 def _again(typed: list[str]) -> str:

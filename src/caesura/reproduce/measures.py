@@ -12,6 +12,7 @@ from jaxtyping import Shaped
 from caesura.filler import Filler
 from caesura.reproduce.excerpts import Excerpt, draw_excerpts
 from caesura.reproduce.plan import Plan, Subject
+from caesura.reproduce.results import Identity
 from caesura.scoring.gaps import score_gaps, score_positions, score_steps
 from caesura.strategies import GSN, Strategy
 
@@ -22,7 +23,6 @@ Report = Callable[[int, int], None]
 class Measured(NamedTuple):
     """A result without its origin."""
 
-    x: int | None
     value: float | None
     standard_error: float | None
     gaps: int | None
@@ -38,6 +38,11 @@ class Task(NamedTuple):
     settings: str  # everything that the results depend on besides the net, the data and the seed
     measure: Callable[[Filler, Sequences, Report], list[Measured]]
 
+    def identities(self, training: Identity) -> list[Identity]:
+        """Return the identities of the results, given that of the training."""
+        of_task = training._replace(item=self.item, strategy=self.strategy, settings=self.settings)
+        return [of_task._replace(x=x) for x in self.xs]
+
 
 class Gaps(NamedTuple):
     """The gaps that a strategy is measured on."""
@@ -52,18 +57,16 @@ class Gaps(NamedTuple):
     @property
     def settings(self) -> dict[str, Any]:
         """Everything that a score depends on besides the seed."""
-        known = ("stretch", "gap", "margin", "limit")
-        return {name: getattr(self, name) for name in known} | options_of(self.strategy)
+        chosen = {"stretch": self.stretch, "gap": self.gap, "margin": self.margin}
+        return chosen | {"limit": self.limit} | options_of(self.strategy)
 
     def score(
         self, score: Callable[..., Any], filler: Filler, data: Sequences, report: Report
     ) -> Any:
         """Return what `score`, a function of `caesura.scoring.gaps`, gives for these gaps."""
-        method = filler.method(self.strategy)
-        known = ("gap", "margin", "limit", "seed")
-        chosen = {name: getattr(self, name) for name in known}
-        parts = cut(data, self.stretch)
-        return score(method.net, method.strategy, parts, **chosen, report=report)
+        net, parts = filler.method(self.strategy).net, cut(data, self.stretch)
+        chosen = {"gap": self.gap, "margin": self.margin, "limit": self.limit, "seed": self.seed}
+        return score(net, self.strategy, parts, **chosen, report=report)
 
 
 def tasks_of(plan: Plan, item: str, subject: Subject) -> Iterator[Task]:
@@ -92,13 +95,13 @@ def words(settings: dict[str, Any]) -> str:
 def _table1(plan: Plan, subject: Subject) -> Iterator[Task]:
     for name in subject.serves:
         gaps = _gaps(plan, "table1", subject, name)
-        yield Task("table1", name, (None,), words(gaps.settings), partial(_whole, gaps, None))
+        yield Task("table1", name, (None,), words(gaps.settings), partial(_whole, gaps))
 
 
 def _table2(plan: Plan, subject: Subject) -> Iterator[Task]:
     """Yield the measurement of single steps: nothing is filled."""
     limit = plan.items["table2"].limit(subject.dataset, "")
-    stretch = _stretch(plan, subject)
+    stretch = plan.cut(subject.dataset).stretch
     settings = words({"stretch": stretch, "limit": limit})
     yield Task("table2", "", (None,), settings, partial(_steps, stretch, limit))
 
@@ -121,7 +124,7 @@ def _figure2(plan: Plan, subject: Subject) -> Iterator[Task]:
 def _figure3(plan: Plan, subject: Subject) -> Iterator[Task]:
     for name in _among(subject, "nade"):
         gaps = _gaps(plan, "figure3", subject, name)
-        yield Task("figure3", name, (None,), words(gaps.settings), partial(_whole, gaps, None))
+        yield Task("figure3", name, (None,), words(gaps.settings), partial(_whole, gaps))
     for name in _among(subject, "gsn"):
         gaps = _gaps(plan, "figure3", subject, name)
         settings = words(gaps.settings | {"steps": None})  # they are the x
@@ -129,7 +132,7 @@ def _figure3(plan: Plan, subject: Subject) -> Iterator[Task]:
             # As an array: one compiled program for all of them.
             chosen = options_of(gaps.strategy) | {"steps": jnp.asarray(steps)}
             some = gaps._replace(strategy=GSN(**chosen))
-            yield Task("figure3", name, (steps,), settings, partial(_whole, some, steps))
+            yield Task("figure3", name, (steps,), settings, partial(_whole, some))
 
 
 MAKERS: dict[str, Callable[[Plan, Subject], Iterator[Task]]] = {
@@ -141,17 +144,15 @@ MAKERS: dict[str, Callable[[Plan, Subject], Iterator[Task]]] = {
 }
 
 
-def _whole(
-    gaps: Gaps, x: int | None, filler: Filler, data: Sequences, report: Report
-) -> list[Measured]:
+def _whole(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> list[Measured]:
     score = gaps.score(score_gaps, filler, data, report)
-    return [Measured(x, score.nll, score.standard_error, score.gaps)]
+    return [Measured(score.nll, score.standard_error, score.gaps)]
 
 
 def _positions(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> list[Measured]:
     score = gaps.score(score_positions, filler, data, report)
     pairs = zip(score.nll.tolist(), score.standard_error.tolist(), strict=True)
-    return [Measured(x, *pair, score.gaps) for x, pair in enumerate(pairs, 1)]
+    return [Measured(*pair, score.gaps) for pair in pairs]
 
 
 def _steps(
@@ -159,26 +160,19 @@ def _steps(
 ) -> list[Measured]:
     net = next(net for name, net in filler.nets.items() if name != "onegram")
     score = score_steps(net, cut(data, stretch), limit=limit)
-    return [Measured(None, score.nll, score.standard_error, score.steps)]
+    return [Measured(score.nll, score.standard_error, score.steps)]
 
 
 def _excerpts(gaps: Gaps, filler: Filler, data: Sequences, report: Report) -> list[Measured]:
     texts = cut(data, gaps.stretch)
     drawn = draw_excerpts(filler, gaps.strategy, texts, gaps.limit or 0, gaps.gap, gaps.seed)
-    return [Measured(x, None, None, len(drawn), excerpt) for x, excerpt in enumerate(drawn, 1)]
+    return [Measured(None, None, len(drawn), excerpt) for excerpt in drawn]
 
 
 def _gaps(plan: Plan, item: str, subject: Subject, name: str) -> Gaps:
     limit = plan.items[item].limit(subject.dataset, name)
-    given = plan.cuts.get(subject.dataset)
-    margin = given.margin if given else plan.margin
-    strategy, stretch = plan.strategies[name], _stretch(plan, subject)
-    return Gaps(strategy, stretch, plan.gap, margin, limit, plan.seed)
-
-
-def _stretch(plan: Plan, subject: Subject) -> int | None:
-    given = plan.cuts.get(subject.dataset)
-    return given.stretch if given else None
+    cut = plan.cut(subject.dataset)
+    return Gaps(plan.strategies[name], cut.stretch, plan.gap, cut.margin, limit, plan.seed)
 
 
 def _among(subject: Subject, *names: str) -> list[str]:

@@ -22,23 +22,7 @@ PICTURES = "pictures"
 
 
 def write_pages(folder: Path) -> Path:
-    """Write the page and its pictures to the directory of the table of results.
-
-    Parameters
-    ----------
-    folder : Path
-        A directory with a file `reproduce.csv`.
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Raises
-    ------
-    CaesuraError
-        If the table is missing or damaged, or if a file cannot be written.
-    """
+    """Write the page and its pictures beside the table of results; return the page's path."""
     if not (folder / NAME).is_file():
         raise FileMissingError(f"There are no results in '{folder}': it has no file '{NAME}'.")
     results = Results(folder / NAME).rows

@@ -17,11 +17,7 @@ DATASETS = {
 
 # We train nets as in the paper, as one would today, and with our own head, in which the notes of a
 # frame depend on each other.
-SOURCES = {
-    "paper": "the paper's recipes",
-    "modern": "modern recipes",
-    "frames": "dependent notes",
-}
+SOURCES = {"paper": "the paper's recipes", "modern": "modern recipes", "frames": "dependent notes"}
 
 
 class Row(NamedTuple):
@@ -66,11 +62,7 @@ TABLE1 = (
     Row(
         "Bayesian, by importance",  # the same posterior, where it cannot be enumerated
         "sir",
-        {
-            "paper": "paper-nade+paper-rnn",
-            "modern": "nade+rnn",
-            "frames": "frames+frames-rnn",
-        },
+        {"paper": "paper-nade+paper-rnn", "modern": "nade+rnn", "frames": "frames+frames-rnn"},
         (None, None, None, None, None),
     ),
     Row(

@@ -7,6 +7,7 @@ import numpy as np
 from caesura.plots import Curve, draw_curves, draw_positions, make_panels
 from caesura.reproduce import paper
 from caesura.reproduce.results import Result
+from caesura.reproduce.tables import find_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,8 +31,7 @@ def positions(results: list[Result], source: str) -> dict[str, dict[str, Curve]]
     panels: dict[str, dict[str, Curve]] = {}
     for name, title in paper.DATASETS.items():
         for row in paper.TABLE1:
-            points = _points(results, "figure2", name, row, source)
-            if points:
+            if points := _points(results, "figure2", row, source, name):
                 panels.setdefault(title, {})[row.title] = Curve(*np.array(points).T)
     return panels
 
@@ -40,24 +40,18 @@ def gibbs_differences(results: list[Result], source: str) -> dict[str, Curve]:
     """Return the curves of Figure 3: by data set, GSN minus NADE over the number of Gibbs steps."""
     curves = {}
     for name, title in paper.DATASETS.items():
-        gsn = _points(results, "figure3", name, paper.GSN, source)
-        nade = _points(results, "figure3", name, paper.NADE, source)
+        gsn = _points(results, "figure3", paper.GSN, source, name)
+        nade = _points(results, "figure3", paper.NADE, source, name)
         if gsn and nade:
             steps, nll, _ = np.array(gsn).T
             curves[title] = Curve(steps, nll - nade[0][1])
     return curves
 
 
-def _points(
-    results: list[Result], item: str, dataset: str, row: paper.Row, source: str
-) -> list[tuple[int, float, float]]:
+def _points(results: list[Result], *place: Any) -> list[tuple[int, float, float]]:
     """Return (x, value, standard error) from left to right."""
-    place = (item, dataset, row.strategy, row.recipes.get(source))
-    return sorted(
-        (r.x or 0, r.nats, r.standard_error or 0.0)
-        for r in results
-        if (r.item, r.dataset, r.strategy, r.recipe) == place
-    )
+    found = find_all(results, *place)
+    return sorted((r.x or 0, r.nats, r.standard_error or 0.0) for r in found)
 
 
 def _figure2(curves: dict[str, dict[str, Curve]]) -> "Figure":

@@ -67,7 +67,7 @@ Subject = Training | Pair  # whose nets are measured
 class Cut:
     """How the sequences of a data set are cut into parts."""
 
-    stretch: int  # steps of a part
+    stretch: int | None  # steps of a part; None: they are not cut
     margin: int  # the distance of gaps from both ends of a part
 
 
@@ -103,6 +103,10 @@ class Plan:
         """Everything that is measured: single nets first, then pairs."""
         return (*self.trainings, *self.pairs)
 
+    def cut(self, dataset: str) -> Cut:
+        """Return how the sequences of a data set are cut."""
+        return self.cuts.get(dataset, Cut(None, self.margin))
+
     def only(self, datasets: Iterable[str], recipes: Iterable[str]) -> "Plan":
         """Return the part for some data sets and some recipes; an empty choice means all."""
         known = {training.dataset: training.dataset for training in self.trainings}
@@ -115,13 +119,7 @@ class Plan:
 
 
 def read_plan(path: Path | None = None) -> Plan:
-    """Return the plan in a TOML file, or that of the package, which is the whole paper.
-
-    Raises
-    ------
-    CaesuraError
-        If the file cannot be read or is not a valid plan.
-    """
+    """Return the plan in a TOML file, or that of the package, which is the whole paper."""
     place = path or Path(str(resources.files("caesura.reproduce") / "plans" / "paper.toml"))
     try:
         table = tomllib.loads(place.read_text(encoding="utf-8"))
@@ -162,9 +160,8 @@ def _plan(table: dict[str, Any]) -> Plan:
 
 def _cut(table: dict[str, Any]) -> Cut:
     _only(table, ("stretch", "margin"), "a cut of a plan")
-    return Cut(
-        whole_number("stretch", table["stretch"], 1), whole_number("margin", table["margin"], 0)
-    )
+    stretch = whole_number("stretch", table["stretch"], 1)
+    return Cut(stretch, whole_number("margin", table["margin"], 0))
 
 
 def _item(name: str, table: dict[str, Any]) -> Item:
@@ -175,13 +172,9 @@ def _item(name: str, table: dict[str, Any]) -> Item:
     _only(limits, (*paper.DATASETS, *by_strategy), f"the limits of '{name}'")
     if name == "table3" and any(DATASETS[s].kind != "text" or s not in limits for s in sets):
         raise CaesuraError("The plan's 'table3' needs data sets of text, with a limit for each.")
-    return Item(
-        datasets=sets,
-        limits={key: whole_number(key, value, 1) for key, value in limits.items()},
-        gibbs_steps=tuple(
-            whole_number("gibbs_steps", steps, 1) for steps in table.get("gibbs_steps", ())
-        ),
-    )
+    counts = {key: whole_number(key, value, 1) for key, value in limits.items()}
+    gibbs = (whole_number("gibbs_steps", steps, 1) for steps in table.get("gibbs_steps", ()))
+    return Item(sets, counts, tuple(gibbs))
 
 
 def _trainings(entry: dict[str, Any], items: Iterable[str]) -> list[Training]:
@@ -194,8 +187,7 @@ def _trainings(entry: dict[str, Any], items: Iterable[str]) -> list[Training]:
         for dataset in _sets(entry["datasets"])
     ]
     for training in trainings:
-        for strategy in serves:
-            _check(training, strategy)
+        _check(training)
     return trainings
 
 
@@ -207,28 +199,25 @@ def _pairs(entry: dict[str, Any], trainings: list[Training]) -> list[Pair]:
         places = (f"{recipe} on {dataset}" for recipe in entry["recipes"])
         both = tuple(lookup(by_place, place, "training in the plan") for place in places)
         pairs.append(Pair(both, tuple(entry["serves"])))
-        for strategy in pairs[-1].serves:
-            _check_place(pairs[-1], strategy)
+        _check(pairs[-1])
     return pairs
 
 
-def _check_place(subject: Subject, strategy: str) -> None:
-    lookup(STRATEGIES, strategy, "strategy")
+def _check(subject: Subject) -> None:
+    """Check before any training whether the nets can be used by the strategies."""
     places = [(row.strategy, recipe) for row in paper.TABLE1 for recipe in row.recipes.values()]
-    if (strategy, subject.recipe) not in places:
-        raise CaesuraError(
-            f"The page has no place for '{strategy}' with the recipe '{subject.recipe}'."
-        )
-
-
-def _check(training: Training, strategy: str) -> None:
-    """Check before the training whether the net can be used by the strategy."""
-    training.choose(training.fields)
-    _check_place(training, strategy)
-    if strategy == "bayes" and training.kind != "text":
-        raise CaesuraError(
-            f"The strategy 'bayes' needs text, but the data set '{training.dataset}' is music."
-        )
+    for training in subject.trainings:
+        training.choose(training.fields)
+    for strategy in subject.serves:
+        lookup(STRATEGIES, strategy, "strategy")
+        if (strategy, subject.recipe) not in places:
+            raise CaesuraError(
+                f"The page has no place for '{strategy}' with the recipe '{subject.recipe}'."
+            )
+        if strategy == "bayes" and DATASETS[subject.dataset].kind != "text":
+            raise CaesuraError(
+                f"The strategy 'bayes' needs text, but the data set '{subject.dataset}' is music."
+            )
 
 
 def _sets(names: list[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The tables of the paper, with our results added."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from caesura.reproduce import paper
 from caesura.reproduce.markdown import NONE, literal, table
@@ -60,13 +60,17 @@ def _excerpt(result: Result, inside: str) -> str:
     return f"{literal(result.before)}<ins>{gap}</ins>{literal(result.after)}"
 
 
-def find(
+def find_all(
     results: list[Result], item: str, row: paper.Row, source: str, dataset: str
-) -> Result | None:
-    """Return our result for a place in the tables of the paper."""
+) -> list[Result]:
+    """Return our results for a row of the paper: one for a table, several for a figure."""
     place = (item, dataset, row.strategy, row.recipes.get(source))
-    same = (r for r in results if (r.item, r.dataset, r.strategy, r.recipe) == place)
-    return next(same, None)
+    return [r for r in results if (r.item, r.dataset, r.strategy, r.recipe) == place]
+
+
+def find(results: list[Result], *place: Any) -> Result | None:
+    """Return the first of the results that `find_all` returns."""
+    return next(iter(find_all(results, *place)), None)
 
 
 def with_error(result: Result) -> str:

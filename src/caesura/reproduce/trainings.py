@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from caesura import datasets
 from caesura.datasets.folder import Folder
@@ -58,21 +58,16 @@ def model_path(out: Path, name: str) -> Path:
     return out / "models" / f"{name}.model"
 
 
-class Obtained(NamedTuple):
-    """A filler, and how many of its nets were trained just now."""
-
-    filler: Filler
-    new: int
-
-
-def obtain(of: Subject, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
-    """Return one filler with the nets of all trainings of a subject."""
-    all_of_it = [_obtain_one(t, seed, out, sets, watch) for t in of.trainings]
-    return Obtained(join(*(one.filler for one in all_of_it)), sum(one.new for one in all_of_it))
+def obtain(of: Subject, seed: int, out: Path, sets: Sets, watch: Watch) -> tuple[Filler, int]:
+    """Return one filler with the nets of all trainings, and how many were trained just now."""
+    new = [_train_if_new(training, seed, out, sets, watch) for training in of.trainings]
+    # Loaded in any case, so that we measure what was saved.
+    fillers = (load(model_path(out, fingerprint(training, seed))) for training in of.trainings)
+    return join(*fillers), sum(new)
 
 
-def _obtain_one(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> Obtained:
-    """Load the model of a training, or train it, from a checkpoint if there is one."""
+def _train_if_new(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> bool:
+    """Train, from a checkpoint if there is one, unless there is a model; return whether we did."""
     name = fingerprint(training, seed)
     path, checkpoints = model_path(out, name), out / "checkpoints" / name
     if new := not path.exists():
@@ -93,5 +88,4 @@ def _obtain_one(training: Training, seed: int, out: Path, sets: Sets, watch: Wat
         make_folder(path.parent)
         filler.save(path)
     shutil.rmtree(checkpoints, ignore_errors=True)
-    # Loaded in any case, so that we measure what was saved.
-    return Obtained(load(path), new)
+    return new

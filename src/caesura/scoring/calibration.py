@@ -261,8 +261,7 @@ def make_tally(
 def _in_bins(
     stated: Float[np.ndarray, "n g s"], true: Bool[np.ndarray, "n g s"]
 ) -> tuple[Int[np.ndarray, "g bins"], Float[np.ndarray, "g bins"], Int[np.ndarray, "g bins"]]:
-    """Return by position and bin: the number of statements, the sum of their probabilities, and the
-    number of true ones."""
+    """Return the fields `statements`, `stated` and `true` of a tally."""
     g = stated.shape[1]
     number = np.minimum((stated * BINS).astype(int), BINS - 1) + BINS * np.arange(g)[:, None]
 

@@ -103,10 +103,6 @@ class Answers(NamedTuple):
     left_out: int
 
 
-def _no_report(done: int, gaps: int) -> None:
-    pass
-
-
 class GapChoice(TypedDict, total=False):
     """Which gaps are made, and what reports the progress; the defaults are those of the paper."""
 
@@ -248,7 +244,7 @@ def over_gaps(
     margin: int = 10,
     limit: int | None = None,
     seed: int = 0,
-    report: Report = _no_report,
+    report: Report = lambda done, gaps: None,
 ) -> Answers:
     """Return what `ask` gives for the windows of all gaps that are made in complete sequences."""
     whole_number("gap", gap, 1)

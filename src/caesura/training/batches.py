@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, Shaped
 
 from caesura.hardware import pad, power_of_four
 from caesura.training.corpus.stored import lengths_of
-from caesura.training.missingness import Gaps, Holes, Nothing, Parts
+from caesura.training.missingness import Gaps, holes, no_gaps, parts
 from caesura.training.recipe import Recipe
 
 
@@ -127,21 +127,18 @@ def hide(
     key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
 ) -> Example:
     """Return the stretch with the gaps, parts and holes of the recipe, placed at random."""
-    missingness = Gaps(*recipe.gap_range, recipe.every) if recipe.gap else Nothing()
-    pattern = missingness(key, recipe.length)
+    gaps = Gaps(*recipe.gap_range, recipe.every)
+    pattern = gaps(key, recipe.length) if recipe.gap else no_gaps(recipe.length)
     unseen = jnp.broadcast_to(pattern.unseen[:, None], values.shape)
-    if recipe.parts:
-        key = jax.random.fold_in(key, 2**31)  # far from the keys that the gaps split it into
-        key_whether, key_parts = jax.random.split(key)
-        whether = jax.random.bernoulli(key_whether, recipe.parts)
-        unseen |= whether & Parts()(key_parts, *values.shape)
-    if recipe.holes:
-        key = jax.random.fold_in(key, 2**31 + 1)
-        key_whether, key_holes = jax.random.split(key)
-        whether = jax.random.bernoulli(key_whether, recipe.holes)
-        unseen |= whether & Holes()(key_holes, *values.shape)
-    gaps = pattern.gaps | jnp.any(unseen, axis=1)
-    targets = valid & (gaps if recipe.targets == "gaps" else True)
+    # The keys are far from those that the gaps split theirs into.
+    for share, number, more in (recipe.parts, 2**31, parts), (recipe.holes, 2**31 + 1, holes):
+        if share:
+            key = jax.random.fold_in(key, number)
+            key_whether, key_where = jax.random.split(key)
+            whether = jax.random.bernoulli(key_whether, share)
+            unseen |= whether & more(key_where, *values.shape)
+    in_gaps = pattern.gaps | jnp.any(unseen, axis=1)
+    targets = valid & (in_gaps if recipe.targets == "gaps" else True)
     # "We therefore avoid propagating the gradient from predictions that lack long context."
     step = jnp.arange(recipe.length)
     last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)

@@ -76,10 +76,6 @@ class Checkpoints:
         """Return whether there are any."""
         return bool(self._files())
 
-    def clear(self) -> None:
-        """Remove them, since the training is done."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-
     def _files(self) -> list[Path]:
         return sorted(self.directory.glob("*.checkpoint"))
 

@@ -1,6 +1,5 @@
 """Which inputs a net does not see while it learns to fill them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -18,16 +17,9 @@ class Pattern(NamedTuple):
     gaps: Bool[Array, " T"]
 
 
-Missingness = Callable[[PRNGKeyArray, int], Pattern]
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """The net sees every input: the paper trains its forward RNN and the BRNN for GSN like this."""
-
-    def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
-        """Return a pattern without unseen steps."""
-        return Pattern(jnp.zeros(length, bool), jnp.zeros(length, bool))
+def no_gaps(length: int) -> Pattern:
+    """Return a pattern without gaps, as the paper trains its forward RNN and the BRNN for GSN."""
+    return Pattern(jnp.zeros(length, bool), jnp.zeros(length, bool))
 
 
 @dataclass(frozen=True)
@@ -61,44 +53,36 @@ class Gaps:
         return Pattern(steps(rank < count), steps(inside))
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The same part of the frame is unseen in some steps of a stretch of random length.
+def parts(key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
+    """Return unseen values: the same part of the frame in some steps of a random stretch.
 
     The part is a range of components, everything outside a range, or a random set. So the net
     learns to add voices to a melody, and a melody to voices.
     """
-
-    def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
-        """Return which values of `length` frames are unseen."""
-        sizes = (2, 1 + length, 2, 1 + components, 1)
-        stretch, steps, inside, members, kind = _chances(key, sizes)
-        inside = _any_range(inside, components)
-        kinds = jnp.stack([inside, ~inside, _any_set(members)])
-        part = kinds[_any_of(kind[0], len(kinds))]
-        steps = _any_range(stretch, length) & _any_set(steps)
-        return steps[:, None] & part
+    sizes = (2, 1 + length, 2, 1 + components, 1)
+    stretch, steps, inside, members, kind = _chances(key, sizes)
+    inside = _any_range(inside, components)
+    kinds = jnp.stack([inside, ~inside, _any_set(members)])
+    part = kinds[_any_of(kind[0], len(kinds))]
+    steps = _any_range(stretch, length) & _any_set(steps)
+    return steps[:, None] & part
 
 
-@dataclass(frozen=True)
-class Holes:
-    """Single values are unseen, and sometimes runs of steps, as when sensors fail.
+def holes(key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
+    """Return unseen values: single ones, and sometimes runs of steps, as when sensors fail.
 
     The runs are in some of the components, either each at its own place or all at the same, or in
     whole frames.
     """
-
-    def __call__(self, key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
-        """Return which values of `length` frames are unseen."""
-        sizes = (2, length * components, 1 + components, 2 * components, 2)
-        few, points, part, runs, stretch = _chances(key, sizes)
-        share = few[0] ** 2  # few more often than many
-        points = points.reshape(length, components) < share
-        part = _any_set(part)
-        runs = jax.vmap(partial(_any_range, size=length), out_axes=1)(runs.reshape(-1, 2))
-        stretch = _any_range(stretch, length)[:, None]
-        shapes = jnp.stack(jnp.broadcast_arrays(False, runs & part, stretch & part, stretch))
-        return points | shapes[_any_of(few[1], len(shapes))]
+    sizes = (2, length * components, 1 + components, 2 * components, 2)
+    few, points, part, runs, stretch = _chances(key, sizes)
+    share = few[0] ** 2  # few more often than many
+    points = points.reshape(length, components) < share
+    part = _any_set(part)
+    runs = jax.vmap(partial(_any_range, size=length), out_axes=1)(runs.reshape(-1, 2))
+    stretch = _any_range(stretch, length)[:, None]
+    shapes = jnp.stack(jnp.broadcast_arrays(False, runs & part, stretch & part, stretch))
+    return points | shapes[_any_of(few[1], len(shapes))]
 
 
 def _chances(key: PRNGKeyArray, sizes: tuple[int, ...]) -> list[Float[Array, " _"]]:

@@ -61,8 +61,7 @@ def _seen(
 
 
 def _as_asked(net: Net, batch: Example) -> Example:
-    """Return the batch with all informing components seen, and each category seen or unseen as a
-    whole."""
+    """Return the batch with informing components seen, and a category seen as a whole or not."""
     return batch._replace(unseen=batch.unseen[..., net.frame.leaders] & net.frame.fillable)
 
 

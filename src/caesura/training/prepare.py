@@ -47,7 +47,7 @@ def prepare(data: object, valid: object, kind: type[Kind], chosen: Chosen, seed:
     else:
         raw = _raw_items(kind, as_list(valid))
         split = Data(pieces, _read(learnt, raw, "validation data"))
-    frame = _frame(learnt)
+    frame = make_frame(learnt.frame)
     known = (
         _onegram_of_packed(packed, frame, split.valid)
         if packed
@@ -110,7 +110,7 @@ def _raw_items(kind: type[Kind], data: list[Any]) -> list[Any]:
 
 def _read(kind: Kind, items: list[Any], what: str) -> list[Shaped[np.ndarray, "_ D"]]:
     """Return the items as arrays of a small type, since all of them are put on the device."""
-    frame = _frame(kind)
+    frame = make_frame(kind.frame)
     dtype = np.float32 if isinstance(frame, Continuous) else smallest_type(frame.cardinality)
     pieces = []
     for number, item in enumerate(items):
@@ -119,10 +119,6 @@ def _read(kind: Kind, items: list[Any], what: str) -> list[Shaped[np.ndarray, "_
             raise CaesuraError(f"Item {number} of the {what} has missing values.")
         pieces.append(frame.check(sequence.values, sequence.missing).astype(dtype))
     return pieces
-
-
-def _frame(kind: Kind) -> Frame:
-    return make_frame(kind.frame)
 
 
 def _parts(

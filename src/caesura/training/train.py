@@ -173,31 +173,20 @@ def _default_strategy(
 
 def _train_net(run: _Run, recipe: Recipe) -> Trained:
     """Train one net, from the beginning or from a checkpoint."""
-    key = jax.random.fold_in(
-        jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1)), recipe.net == "forward"
-    )
-    key_net, key_fit = jax.random.split(key)
+    key = jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1))
+    key_net, key_fit = jax.random.split(jax.random.fold_in(key, recipe.net == "forward"))
     net = _architecture(run.prepared.kind, recipe).build(key_net)
     state, save = _start(run, net, recipe)
-    report = partial(run.report, recipe.net)
-    return fit(
-        key_fit,
-        net,
-        run.prepared.data,
-        recipe,
-        state=state,
-        save=save,
-        report=report,
-        stop=run.stop,
-    )
+    data, report, stop = run.prepared.data, partial(run.report, recipe.net), run.stop
+    return fit(key_fit, net, data, recipe, state=state, save=save, report=report, stop=stop)
 
 
 def _start(run: _Run, net: Net, recipe: Recipe) -> tuple[State, Callable[[State], None]]:
     """Return the state to begin with, and the function that saves later ones."""
     identity, state = run.identity(recipe), begin(net, recipe)
-    saved = (
-        Checkpoints(run.checkpoints / recipe.net, identity, run.warn) if run.checkpoints else None
-    )
+    saved = None
+    if run.checkpoints:
+        saved = Checkpoints(run.checkpoints / recipe.net, identity, run.warn)
     if saved and run.resume:
         state = saved.load(state) or state
     elif saved and saved.exist():

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -60,7 +61,7 @@ def pack(
     if os.path.isdir(directory) and os.listdir(directory):
         raise CaesuraError(f"The directory '{directory}' is not empty: choose another one.")
     make_folder(directory)
-    kind = Text.learn(_counted(progress, "counted", _all_parts(data)), **fields)
+    kind = Text.learn(_counted(progress, "counted", chain.from_iterable(_texts(data))), **fields)
     numbers = smallest_type(kind.frame.size)
     counts, digest, ends, steps = np.zeros(kind.frame.size, np.int64), hashlib.sha256(), 0, 0
     with (
@@ -139,11 +140,6 @@ def _texts(data: Sequence[Path | str]) -> Iterator[Iterator[str]]:
             yield iter([item])
         else:
             yield from map(read_parts, find_files([item], Text.suffixes))
-
-
-def _all_parts(data: Sequence[Path | str]) -> Iterator[str]:
-    for text in _texts(data):
-        yield from text
 
 
 def _counted(
