@@ -55,6 +55,12 @@ def _boulanger_lewandowski(
     )
 
 
+def _texts(name: str, of: Literal["bytes", "content"], *sha256: str) -> dict[str, StoredFile]:
+    """Return a file of text for each split."""
+    each = zip(SPLITS, sha256, strict=True)
+    return {split: StoredFile(f"text/{name}.{split}.txt.xz", hashed, of) for split, hashed in each}
+
+
 DATASETS: dict[str, Dataset] = {
     "jsb_chorales": _boulanger_lewandowski(
         "382 chorales by Bach, a quarter note a step",
@@ -94,45 +100,25 @@ DATASETS: dict[str, Dataset] = {
             limit=16 << 20,
             convert=texts.from_addresses,
         ),
-        {
-            "train": StoredFile(
-                "text/sotu.train.txt.xz",
-                "5814b0010a54f552d12e2108aee24cd1bfe01b6ad1419361124ae548377d4d0c",
-                "content",
-            ),
-            "valid": StoredFile(
-                "text/sotu.valid.txt.xz",
-                "0e3d306d53af95cdeaed98f39725a69475754a0bafc9269859458e28fff41c6b",
-                "content",
-            ),
-            "test": StoredFile(
-                "text/sotu.test.txt.xz",
-                "00b145cb0b1a48361c77dce676dbc378cc12fbf10feee84ae59a042eccafb090",
-                "content",
-            ),
-        },
+        _texts(
+            "sotu",
+            "content",
+            "5814b0010a54f552d12e2108aee24cd1bfe01b6ad1419361124ae548377d4d0c",
+            "0e3d306d53af95cdeaed98f39725a69475754a0bafc9269859458e28fff41c6b",
+            "00b145cb0b1a48361c77dce676dbc378cc12fbf10feee84ae59a042eccafb090",
+        ),
     ),
     "wiki96": Dataset(
         "text",
         "8140 articles of the English Wikipedia of 2015, without markup, in 96 symbols",
         "CC BY-SA 3.0",
         None,
-        {
-            "train": StoredFile(
-                "text/wiki96.train.txt.xz",
-                "bc2810741c942a41c85976016d820668167655e7a7646f9feb1d82cf1de777f2",
-                "bytes",
-            ),
-            "valid": StoredFile(
-                "text/wiki96.valid.txt.xz",
-                "4d13395456fa727aa0711382a0d4f505589ece98971067b3cd214f7572ded5a5",
-                "bytes",
-            ),
-            "test": StoredFile(
-                "text/wiki96.test.txt.xz",
-                "c8be8a61a6f09bd7cb2037485361bee9473c3950b92917389b0c76c89fb5d267",
-                "bytes",
-            ),
-        },
+        _texts(
+            "wiki96",
+            "bytes",
+            "bc2810741c942a41c85976016d820668167655e7a7646f9feb1d82cf1de777f2",
+            "4d13395456fa727aa0711382a0d4f505589ece98971067b3cd214f7572ded5a5",
+            "c8be8a61a6f09bd7cb2037485361bee9473c3950b92917389b0c76c89fb5d267",
+        ),
     ),
 }

@@ -9,7 +9,7 @@ import numpy as np
 from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler, Request, SeriesFill
 from caesura.kinds import Series
-from caesura.kinds.series.series import TableItem
+from caesura.kinds.series import TableItem
 from caesura.kinds.series.table import TableFile, parse_csv
 from caesura.kinds.series.times import find_time_column
 from caesura.kinds.series.view import view_table
