@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int8, Shaped
+from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.kinds.base import Item
 from caesura.kinds.music.midi import Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, make_roll
 from caesura.kinds.music.refill import refill
-from caesura.kinds.music.roll import read_roll
-from caesura.kinds.music.view import view_grid, view_notes
+from caesura.kinds.music.roll import LOWEST_KEY, read_roll
 from caesura.sequence import Sequence
 
 
@@ -52,19 +51,13 @@ class SongItem(Item):
         return find_lanes(self.song, self.grid)
 
     @cached_property
-    def roll(self) -> Int8[np.ndarray, "T 88"]:
-        """One where a key sounds."""
-        return make_roll(self.lanes, self.grid)
+    def sequence(self) -> Sequence:
+        return _with_gaps(self.complete, self.wanted)
 
     @cached_property
-    def sequence(self) -> Sequence:
-        if self.wanted is None:
-            return Sequence(self.roll, np.zeros(self.roll.shape, bool))
-        return Sequence(np.where(self.wanted, np.int8(0), self.roll), self.wanted)
-
-    @property
     def complete(self) -> Sequence:
-        return Sequence(self.roll, np.zeros(self.roll.shape, bool))
+        roll = make_roll(self.lanes, self.grid)
+        return Sequence(roll, np.zeros(roll.shape, bool))
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Song:
         """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
@@ -85,10 +78,15 @@ class SongItem(Item):
         For the original there are also the number of steps, the steps that bars begin at, and the
         seconds at which steps begin.
         """
-        if filled is self.song:
-            return {"notes": view_notes(self.lanes)} | view_grid(self.song, self.grid)
-        other = SongItem(filled, self.steps_per_beat)
-        return {"notes": view_notes(other.lanes)}
+        if filled is not self.song:
+            return {"notes": _notes(SongItem(filled, self.steps_per_beat).lanes)}
+        ticks = [self.grid.tick(line) for line in range(self.grid.steps + 1)]
+        return {
+            "notes": _notes(self.lanes),
+            "steps": self.grid.steps,
+            "bars": sorted(set(self._bar_lines)),
+            "seconds": self.song.seconds(ticks),
+        }
 
     def steps_of_bars(self, first: int, stop: int) -> slice:
         """Return the steps from bar `first` to before bar `stop`, counted from 1.
@@ -100,14 +98,20 @@ class SongItem(Item):
         CaesuraError
             If the song has no such bars.
         """
-        lines = [min(self.grid.line(start), self.grid.steps) for start in self.song.bars]
+        lines = self._bar_lines
         first, stop = whole_number("first", first, -(2**31)), whole_number("stop", stop, -(2**31))
         for bar in (first, stop - 1):
             if not 1 <= bar <= len(lines):
-                raise CaesuraError(f"{self.name} has no bar {bar}; it has {_bars(len(lines))}.")
+                bars = "1 bar" if len(lines) == 1 else f"{len(lines)} bars"
+                raise CaesuraError(f"{self.name} has no bar {bar}; it has {bars}.")
         if stop <= first:
             raise CaesuraError(f"There is no bar from bar {first} to before bar {stop}.")
         return slice(lines[first - 1], [*lines, self.grid.steps][stop - 1])
+
+    @property
+    def _bar_lines(self) -> list[int]:
+        """The lines of the grid that bars begin at."""
+        return [min(self.grid.line(start), self.grid.steps) for start in self.song.bars]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +131,7 @@ class RollItem(Item):
 
     @cached_property
     def sequence(self) -> Sequence:
-        if self.wanted is None:
-            return self.complete
-        return Sequence(np.where(self.wanted, np.int8(0), self.complete.values), self.wanted)
+        return _with_gaps(self.complete, self.wanted)
 
     @cached_property
     def complete(self) -> Sequence:
@@ -161,5 +163,14 @@ class RollItem(Item):
 MusicItem = SongItem | RollItem
 
 
-def _bars(count: int) -> str:
-    return "1 bar" if count == 1 else f"{count} bars"
+def _with_gaps(complete: Sequence, wanted: Bool[np.ndarray, "T 88"] | None) -> Sequence:
+    if wanted is None:
+        return complete
+    return Sequence(np.where(wanted, np.int8(0), complete.values), wanted)
+
+
+def _notes(lanes: list[Lane]) -> list[list[int]]:
+    """Return [MIDI number, first step, step after the last, velocity] of each note."""
+    each = [(lane.key + LOWEST_KEY, note) for lane in lanes for note in lane.notes]
+    notes = [[key, note.first, note.stop, note.velocity] for key, note in each]
+    return sorted(notes, key=lambda note: (note[1], note[0]))

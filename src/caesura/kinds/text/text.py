@@ -154,16 +154,12 @@ class Text(Kind):
         return plot_text(fill.best, fill.places[:, 0], fill.confidence)
 
     @cached_property
-    def _numbers(self) -> Int32[np.ndarray, " codes"]:
-        """The number of each code point; the last entry is for all beyond the alphabet."""
+    def numbers(self) -> Int32[np.ndarray, " codes"]:
+        """The number of each code point, or `UNKNOWN`; the last entry is for all beyond it."""
         symbols = _codes(self.alphabet)
         numbers = np.full(int(symbols.max()) + 2, UNKNOWN, np.int32)
         numbers[symbols] = np.arange(len(symbols))
         return numbers
-
-    def numbers_of(self, codes: UInt32[np.ndarray, " T"]) -> Int32[np.ndarray, " T"]:
-        """Return the numbers of code points; those outside the alphabet are `UNKNOWN`."""
-        return self._numbers[np.minimum(codes, len(self._numbers) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +189,8 @@ class TextItem(Item):
     @cached_property
     def complete(self) -> Sequence:
         """The text as it stands: the gap character is a symbol of the alphabet, or unknown."""
-        values = self.kind.numbers_of(self.codes)[:, None]
+        numbers = self.kind.numbers
+        values = numbers[np.minimum(self.codes, len(numbers) - 1)][:, None]
         return Sequence(values, np.zeros(values.shape, bool))
 
     def write(self, values: Int[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> str:
@@ -245,16 +242,13 @@ def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
 
 
 def _check_alphabet(alphabet: Any) -> str:
+    wanted = "'learn', 'paper' or a string of symbols"
     if not isinstance(alphabet, str) or not alphabet:
-        raise CaesuraError(
-            f"The alphabet is 'learn', 'paper' or a string of symbols, not {alphabet!r}."
-        )
+        raise CaesuraError(f"The alphabet is {wanted}, not {alphabet!r}.")
     twice, count = Counter(alphabet).most_common(1)[0]
     if count > 1:
-        raise CaesuraError(
-            f"The alphabet holds {twice!r} twice, "
-            "but it is 'learn', 'paper' or a string of symbols, each of them once."
-        )
+        again = f"The alphabet holds {twice!r} twice"
+        raise CaesuraError(f"{again}, but it is {wanted}, each of them once.")
     return alphabet
 
 
