@@ -36,11 +36,7 @@ class Item(ABC):
     """
 
     suffix: ClassVar[str]  # of a file that holds the `content`
-
-    @property
-    @abstractmethod
-    def original(self) -> Any:
-        """The data in the user's own form: a string, a song or roll, a table."""
+    original: Any  # the data in the user's own form: a string, a song or roll, a table
 
     @property
     @abstractmethod

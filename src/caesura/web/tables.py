@@ -90,7 +90,7 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
     quantiles, paths = fill.quantile(LEVELS), fill.samples
     columns = []
     for column in item.kind.filled[: item.kind.numbers]:  # levels of categories have no quantiles
-        rows = np.flatnonzero(item.table[column.name].isna())
+        rows = np.flatnonzero(item.original[column.name].isna())
         numbers = [[t[column.name].iloc[rows].tolist() for t in ts] for ts in (quantiles, paths)]
         columns.append(
             FilledColumn(
@@ -127,7 +127,7 @@ def _train(
         )
 
     return train(
-        [item.table],
+        [item.original],
         kind="series",
         recipe=RECIPE,
         seed=asked.seed,

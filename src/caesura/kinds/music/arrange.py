@@ -78,7 +78,9 @@ def arrange(
     for value, keys in wanted.items():
         pinned = in_gap & keys
         missing &= ~pinned
-        item = _with_keys(item, pinned, value) if pinned.any() else item
+        if pinned.any():
+            piece = item.write(np.full(pinned.shape, value, np.int8), pinned)
+            item = replace(item, original=piece, wanted=None)
     if not missing.any():
         raise CaesuraError("Nothing is left to fill: every key is kept, forced or forbidden.")
     return replace(item, wanted=missing)
@@ -185,19 +187,11 @@ def _kept(roll: Shaped[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88
     return np.broadcast_to(_keys([what]), roll.shape)
 
 
-def _with_keys(item: MusicItem, pinned: Bool[np.ndarray, "T 88"], value: int) -> MusicItem:
-    """The piece in which some keys sound, or do not."""
-    values = np.full(pinned.shape, value, np.int8)
-    if isinstance(item, SongItem):
-        return SongItem(item.write(values, pinned), item.steps_per_beat)
-    return replace(item, roll=item.write(values, pinned), wanted=None)
-
-
 def _free_keys(item: MusicItem, voice: str) -> Bool[np.ndarray, "T 88"]:
     """The range of one voice, except for what the others play in it."""
     if not isinstance(item, SongItem):
         raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-    track = _find_track(item.song, item.lanes, voice)
+    track = _find_track(item.original, item.lanes, voice)
     own = [lane.key for lane in item.lanes if lane.voice.track == track]
     others = [lane for lane in item.lanes if lane.voice.track != track]
     free = make_roll(others, item.grid) == 0

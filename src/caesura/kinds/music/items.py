@@ -2,6 +2,7 @@
 
 import base64
 import io
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,40 +20,48 @@ from caesura.sequence import Sequence
 
 
 @dataclass(frozen=True, eq=False)
-class SongItem(Item):
-    """A song on a grid of `steps_per_beat` steps to the quarter note.
+class MusicItem(Item):
+    """A song or a roll on a grid of `steps_per_beat` steps to the quarter note."""
 
-    Nothing is missing in a song by itself; `arrange` gives an item that says what is.
-    """
+    original: Any
+    steps_per_beat: int
+    name: str  # what error messages call it
+    wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing, if not only its own gaps
+
+    @cached_property
+    def sequence(self) -> Sequence:
+        if self.wanted is None:
+            return self.complete
+        return Sequence(np.where(self.wanted, np.int8(0), self.complete.values), self.wanted)
+
+    @abstractmethod
+    def steps_of_bars(self, first: int, stop: int) -> slice:
+        """Return the steps from bar `first` to before bar `stop`, counted from 1.
+
+        A bar that starts between two lines of the grid is moved to the nearest.
+
+        Raises
+        ------
+        CaesuraError
+            If there are no such bars.
+        """
+
+
+class SongItem(MusicItem):
+    """A song: nothing is missing in it by itself; `arrange` gives an item that says what is."""
 
     suffix: ClassVar[str] = ".mid"
-
-    song: Song
-    steps_per_beat: int
-    wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing
-
-    @property
-    def original(self) -> Song:
-        return self.song
-
-    @property
-    def name(self) -> str:
-        """What error messages call it."""
-        return self.song.name
+    original: Song
 
     @cached_property
     def grid(self) -> Grid:
         """The steps of the song."""
-        return Grid.of(self.song, self.steps_per_beat)
+        return Grid.of(self.original, self.steps_per_beat)
 
     @cached_property
     def lanes(self) -> list[Lane]:
         """The notes of the song."""
-        return find_lanes(self.song, self.grid)
-
-    @cached_property
-    def sequence(self) -> Sequence:
-        return _with_gaps(self.complete, self.wanted)
+        return find_lanes(self.original, self.grid)
 
     @cached_property
     def complete(self) -> Sequence:
@@ -62,7 +71,7 @@ class SongItem(Item):
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Song:
         """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
         self._check_shape(missing)
-        return refill(self.song, self.grid, self.lanes, missing, values)
+        return refill(self.original, self.grid, self.lanes, missing, values)
 
     def content(self, filled: Song) -> bytes:
         """Return the content of a MIDI file."""
@@ -78,26 +87,17 @@ class SongItem(Item):
         For the original there are also the number of steps, the steps that bars begin at, and the
         seconds at which steps begin.
         """
-        if filled is not self.song:
-            return {"notes": _notes(SongItem(filled, self.steps_per_beat).lanes)}
+        if filled is not self.original:
+            return {"notes": _notes(SongItem(filled, self.steps_per_beat, self.name).lanes)}
         ticks = [self.grid.tick(line) for line in range(self.grid.steps + 1)]
         return {
             "notes": _notes(self.lanes),
             "steps": self.grid.steps,
             "bars": sorted(set(self._bar_lines)),
-            "seconds": self.song.seconds(ticks),
+            "seconds": self.original.seconds(ticks),
         }
 
     def steps_of_bars(self, first: int, stop: int) -> slice:
-        """Return the steps from bar `first` to before bar `stop`, counted from 1.
-
-        A bar that starts between two lines of the grid is moved to the nearest.
-
-        Raises
-        ------
-        CaesuraError
-            If the song has no such bars.
-        """
         lines = self._bar_lines
         first, stop = whole_number("first", first, -(2**31)), whole_number("stop", stop, -(2**31))
         for bar in (first, stop - 1):
@@ -111,37 +111,23 @@ class SongItem(Item):
     @property
     def _bar_lines(self) -> list[int]:
         """The lines of the grid that bars begin at."""
-        return [min(self.grid.line(start), self.grid.steps) for start in self.song.bars]
+        return [min(self.grid.line(start), self.grid.steps) for start in self.original.bars]
 
 
-@dataclass(frozen=True, eq=False)
-class RollItem(Item):
+class RollItem(MusicItem):
     """A piano roll: an array [steps, 88] of 0 and 1, in which NaN is missing."""
 
     suffix: ClassVar[str] = ".npy"
 
-    roll: Any
-    steps_per_beat: int
-    name: str = "The roll"
-    wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing, if not only the NaNs
-
-    @property
-    def original(self) -> Any:
-        return self.roll
-
-    @cached_property
-    def sequence(self) -> Sequence:
-        return _with_gaps(self.complete, self.wanted)
-
     @cached_property
     def complete(self) -> Sequence:
         """The roll as it stands: its NaNs are missing, since nothing else is known of them."""
-        return read_roll(self.roll, self.name)
+        return read_roll(self.original, self.name)
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return an array of the roll's own type."""
         self._check_shape(missing)
-        roll = np.array(self.roll)
+        roll = np.array(self.original)
         roll[missing] = values[missing]
         return roll
 
@@ -156,17 +142,7 @@ class RollItem(Item):
         return np.asarray(filled).tolist()
 
     def steps_of_bars(self, first: int, stop: int) -> slice:
-        """Raise an error: a roll has no bars."""
         raise CaesuraError(f"{self.name} has no bars, which only a song has: count in steps.")
-
-
-MusicItem = SongItem | RollItem
-
-
-def _with_gaps(complete: Sequence, wanted: Bool[np.ndarray, "T 88"] | None) -> Sequence:
-    if wanted is None:
-        return complete
-    return Sequence(np.where(wanted, np.int8(0), complete.values), wanted)
 
 
 def _notes(lanes: list[Lane]) -> list[list[int]]:

@@ -99,7 +99,7 @@ class Music(Kind):
         music = data if path is None else self.load(path)
         item: MusicItem
         if isinstance(music, Song):
-            item = SongItem(music, self.steps_per_beat)
+            item = SongItem(music, self.steps_per_beat, music.name)
         elif isinstance(music, list | tuple) or hasattr(music, "__array__"):
             name = "The roll" if path is None else f"The file '{path}'"
             item = RollItem(music, self.steps_per_beat, name)

@@ -90,25 +90,18 @@ class Column:
 
 
 def learn_columns(
-    loaded: List[Any],
-    time: str,
-    columns: Any,
-    covariates: Any,
-    categorical: Any,
-    bounds: Any,
-    least: int,
+    loaded: List[Any], time: str, columns: Any, covariates: Any, named: Any, bounds: Any, least: int
 ) -> tuple[Column, ...]:
     """Return the columns that are filled, numbers before categories, then the covariates."""
     known = tables.column_names(loaded[0])
-    parts = {name: [tables.column(t, place) for t in loaded] for place, name in enumerate(known)}
+    places = {name: place for place, name in enumerate(known)}
+    parts = {name: [tables.column(one, places[name]) for one in loaded] for name in known}
     informing = _chosen(covariates, known, "covariates")
-    named = _chosen(categorical, known, "categorical columns")
+    named = _chosen(named, known, "categorical columns")
     levels: dict[str, tuple[Level, ...]] = {}  # none for numbers
     for name in known if columns is None else _chosen(columns, known, "columns"):
         if name not in (*informing, time):
-            found = _levels_to_fill(
-                name, parts[name], name in named, is_asked=columns is not None, least=least
-            )
+            found = _levels_to_fill(name, parts[name], name in named, columns is not None, least)
             if found is not None:
                 levels[name] = found
         elif columns is not None:
@@ -127,8 +120,8 @@ def learn_columns(
     for name in names:
         location, scale = _standard(name, parts[name], least, bool(levels[name]))
         low, high = limits.get(name, (None, None))
-        fills, place = name not in informing, known.index(name)
-        learnt.append(Column(name, place, location, scale, levels[name], low, high, fills))
+        about = (name, places[name], location, scale, levels[name], low, high)
+        learnt.append(Column(*about, fills=name not in informing))
     return tuple(learnt)
 
 
@@ -148,7 +141,7 @@ def _chosen(asked: Any, known: list[str], what: str) -> list[str]:
 
 
 def _levels_to_fill(
-    name: str, parts: List[Any], is_named: bool, *, is_asked: bool, least: int
+    name: str, parts: List[Any], is_named: bool, is_asked: bool, least: int
 ) -> tuple[Level, ...] | None:
     """Return the levels of a column, none if it holds numbers; None if it is left as it is.
 
@@ -236,8 +229,9 @@ def _standard(name: str, parts: List[Any], least: int, is_category: bool) -> tup
 def _limits_of(bounds: Any, filling: list[str]) -> dict[str, tuple[float | None, float | None]]:
     """The bounds of each column of numbers that is filled."""
     by_name = bounds if isinstance(bounds, Mapping) else dict.fromkeys(filling, bounds)
+    known = dict.fromkeys(filling)
     for name in by_name:
-        lookup(dict.fromkeys(filling), str(name), "column to fill")
+        lookup(known, str(name), "column to fill")
     return {name: _limit(by_name.get(name)) for name in filling}
 
 

@@ -29,30 +29,26 @@ class TableItem(Item):
     suffix: ClassVar[str] = ".csv"
 
     kind: "Series"
-    table: Any
+    original: Any
     text: str | None = None
-
-    @property
-    def original(self) -> Any:
-        return self.table
 
     @cached_property
     def grid(self) -> Grid:
         """The steps, and which of them each row is."""
-        index = times_of(self.table, self.kind.time) if tables.is_frame(self.table) else None
+        index = times_of(self.original, self.kind.time) if tables.is_frame(self.original) else None
         if index is not None:
             return even_grid(index, self.kind.freq)
         if self.kind.freq or self.kind.calendar:
             raise CaesuraError("The model has learnt from rows with times, but these have none.")
-        return Grid(len(self.table), np.arange(len(self.table)))
+        return Grid(len(self.original), np.arange(len(self.original)))
 
     @cached_property
     def places(self) -> list[int]:
         """Where the table has the columns of a frame."""
-        if tables.is_frame(self.table):
-            known = {name: place for place, name in enumerate(tables.column_names(self.table))}
+        if tables.is_frame(self.original):
+            known = {name: place for place, name in enumerate(tables.column_names(self.original))}
             return [lookup(known, column.name, "column") for column in self.kind.columns]
-        if (width := self.table.shape[1]) != self.kind.width:
+        if (width := self.original.shape[1]) != self.kind.width:
             raise CaesuraError(
                 f"The series has {width} columns, where the model knows {self.kind.width}."
             )
@@ -72,7 +68,7 @@ class TableItem(Item):
     def x(self) -> Shaped[np.ndarray, " rows"]:
         """The local time of each row of a written table, or its number."""
         if self.grid.index is None:
-            return np.arange(len(self.table))
+            return np.arange(len(self.original))
         return local_times(self.grid.index)[self.written_rows]
 
     @cached_property
@@ -87,7 +83,7 @@ class TableItem(Item):
         kind, rows = self.kind, self.rows
         values = np.full((self.grid.steps, kind.frame.size), np.nan, np.float32)
         for column, place, inside in zip(kind.columns, self.places, kind.components, strict=True):
-            found = column.read(tables.column(self.table, place))
+            found = column.read(tables.column(self.original, place))
             if column.levels:
                 values[rows, inside] = switches_of(found, len(column.levels))
             else:
@@ -104,7 +100,7 @@ class TableItem(Item):
         """
         self._check_shape(missing)
         kind, rows, numbers = self.kind, self.written_rows, self.kind.to_units(values)
-        filled = self.table.copy()
+        filled = self.original.copy()
         if self._adds_rows:
             filled = with_all_rows(filled, self.grid, kind.time)
         each = zip(kind.filled, self.places, kind.components, strict=False)
@@ -132,9 +128,9 @@ class TableItem(Item):
             import pandas as pd
 
             return plain_csv(pd.DataFrame(filled, columns=tables.column_names(filled)))
-        if self.text is None or len(filled) not in (len(self.table), len(self.written_rows)):
+        if self.text is None or len(filled) not in (len(self.original), len(self.written_rows)):
             return plain_csv(filled)
-        words, given = tables.read_words(self.text, self.table.shape[1]), self.table
+        words, given = tables.read_words(self.text, self.original.shape[1]), self.original
         if len(filled) > len(given):
             given = with_all_rows(given, self.grid, self.kind.time)
             words = words.set_axis(self.rows).reindex(range(len(filled))).fillna("")
@@ -159,13 +155,13 @@ class TableItem(Item):
             By the name of the category, a table of the shares of its levels: a DataFrame or an
             array, as the user's table is, with as many rows as `write` gives.
         """
-        index = self.grid.index if self._adds_rows else getattr(self.table, "index", None)
+        index = self.grid.index if self._adds_rows else getattr(self.original, "index", None)
         found: dict[str, Any] = {}
         for column, inside in zip(self.kind.filled, self.kind.components, strict=False):
             if column.levels:
                 shares = shares_of(means[self.written_rows, inside].astype(np.float64))
                 if index is not None:
-                    shares = type(self.table)(shares, index=index, columns=list(column.levels))
+                    shares = type(self.original)(shares, index=index, columns=list(column.levels))
                 found[column.name] = shares
         return found
 

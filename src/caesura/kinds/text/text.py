@@ -169,16 +169,12 @@ class TextItem(Item):
     suffix: ClassVar[str] = ".txt"
 
     kind: Text
-    text: str
-
-    @property
-    def original(self) -> str:
-        return self.text
+    original: str
 
     @cached_property
     def codes(self) -> UInt32[np.ndarray, " T"]:
         """The code points, read-only."""
-        return _codes(self.text)
+        return _codes(self.original)
 
     @cached_property
     def sequence(self) -> Sequence:
@@ -206,7 +202,7 @@ class TextItem(Item):
         return filled
 
     def describe(self, step: int) -> str:
-        return f"character {self.text[step]!r} at position {step}"
+        return f"character {self.original[step]!r} at position {step}"
 
 
 def _codes(text: str) -> UInt32[np.ndarray, " T"]:
