@@ -109,19 +109,20 @@ def load(name: Any, split: Any, folder: Folder = None, *, limit: int | None = No
     if limit is not None:
         limit = whole_number("limit", limit, least=1)
     path = place / dataset.holding[split].path
+    command = f"caesura data fetch {name}"
+    if folder:
+        command += f" --data {shlex.quote(os.fspath(folder))}"
     content = _read(path)
+    if content is None and dataset.source is None:
+        raise CaesuraError(_by_hand(name, dataset, place))
     if content is None:
-        if dataset.source is None:
-            raise CaesuraError(_by_hand(name, dataset, place))
-        raise CaesuraError(
-            f"The data set '{name}' is not in '{place}': get it with `{_command(name, folder)}`."
-        )
+        raise CaesuraError(f"The data set '{name}' is not in '{place}': get it with `{command}`.")
     try:
         if dataset.kind == "music":
             return rolls.read(content, split, limit)
         return texts.read(content, limit)
     except Exception as error:  # parsers of a damaged file raise almost anything
-        again = f": replace it with `{_command(name, folder)}`" if dataset.source else ""
+        again = f": replace it with `{command}`" if dataset.source else ""
         raise CaesuraError(f"The file '{path}' is damaged{again}.") from error
 
 
@@ -162,9 +163,3 @@ def _read(path: Path) -> bytes | None:
 def _by_hand(name: str, dataset: Dataset, place: Path) -> str:
     files = ", ".join(file.path for file in dataset.files)
     return f"The data set '{name}' cannot be downloaded: put {files} into '{place}' yourself."
-
-
-def _command(name: str, folder: Folder) -> str:
-    """Return the command that downloads a set into the directory."""
-    where = f" --data {shlex.quote(os.fspath(folder))}" if folder else ""
-    return f"caesura data fetch {name}{where}"

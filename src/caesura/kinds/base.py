@@ -182,9 +182,9 @@ class Kind(ABC):
     def open(self, data: Any) -> Item:
         """Return the data as an item; an item of this kind is returned as it is."""
 
-    @abstractmethod
     def open_content(self, content: Any) -> Item:
         """Return the item that the content of a file stands for: text, CSV text, MIDI bytes."""
+        return self.open(content)
 
     def component(self, number: int) -> int:
         """Return the component that users know by this number, such as a key by its MIDI number."""

@@ -11,13 +11,6 @@ from typing import Any
 from caesura.errors import CaesuraError
 
 NETS_OF_1 = {"both": "bidirectional", "forward": "forward", "none": "onegram"}
-COLUMNS_OF_1 = {
-    "name": "names",
-    "place": "places",
-    "location": "locations",
-    "scale": "scales",
-    "levels": "levels",
-}
 
 
 def _from_1(document: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +37,8 @@ def columns_of_format_1(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Series`, from those where each property of the columns was a list."""
     try:
         names, numbers = fields["names"], len(fields["lowest"])
-        lists = {new: fields[old] for new, old in COLUMNS_OF_1.items()}
+        lists = {one: fields[one + "s"] for one in ("name", "place", "location", "scale")}
+        lists["levels"] = fields["levels"]
         for bound in ("lowest", "highest"):
             lists[bound] = fields[bound] + [None] * (len(names) - numbers)
         lists["fills"] = [number < fields["filled"] for number in range(len(names))]

@@ -70,10 +70,9 @@ class Column:
     def read(self, cells: Any) -> Float64[np.ndarray, " T"]:
         """Return the numbers of a table's cells, or of their levels; NaN where one is missing."""
         if self.levels:
-            return self._checked(level_numbers(cells, self.levels, self.name))
-        return self._checked(finite_numbers(cells, self.name))
-
-    def _checked(self, found: Float64[np.ndarray, " T"]) -> Float64[np.ndarray, " T"]:
+            found = level_numbers(cells, self.levels, self.name)
+        else:
+            found = finite_numbers(cells, self.name)
         low, high = self.bounds
         if (outside := (found < low) | (found > high)).any():
             row = int(np.argmax(outside))
@@ -155,19 +154,20 @@ def _levels_to_fill(
     if words:
         mixed = [word for part in parts if (word := tables.mixes(part)) is not None]
         if mixed:
-            return _leave(f"mixes numbers with words such as '{mixed[0]}'", name)
+            _warn(f"The column '{name}' mixes numbers with words such as '{mixed[0]}'")
+            return None
         levels = find_levels(parts)
         return levels if 2 <= len(levels) <= FEW and _count_known(parts) >= least else None
     different = np.unique(np.concatenate(numbers))
     different = different[~np.isnan(different)]
     if not different.size:
-        return _leave("holds no number at all", name)
+        _warn(f"The column '{name}' holds no number at all")
+        return None
     return (0, 1) if different.tolist() == [0, 1] else ()
 
 
-def _leave(why: str, name: str) -> None:
-    sentence = one_line(f"The column '{name}' {why}: it is left as it is.")
-    warnings.warn(sentence, CaesuraWarning, stacklevel=4)
+def _warn(why: str) -> None:
+    warnings.warn(one_line(f"{why}: it is left as it is."), CaesuraWarning, stacklevel=4)
 
 
 def _levels_of(parts: List[Any], name: str) -> tuple[Level, ...]:

@@ -213,9 +213,9 @@ class Series(Kind):
             where the model needs them.
         """
         if isinstance(data, TableItem):
-            return (
-                data if data.kind == self else self.open(tables.TableFile(data.original, data.text))
-            )
+            if data.kind == self:
+                return data
+            data = tables.TableFile(data.original, data.text)
         if (path := self.path_of(data)) is not None:
             data = tables.read_table(path)
         text = data.text if isinstance(data, tables.TableFile) else None

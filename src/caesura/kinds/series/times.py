@@ -86,15 +86,6 @@ def local_times(index: Any) -> Shaped[np.ndarray, " T"]:
     return np.asarray(index.tz_localize(None))
 
 
-def choose_frequency(index: Any, asked: Any) -> str:
-    """Return the frequency that is asked for, or else inferred; '' if there is none."""
-    if asked is None:
-        return "" if index is None else infer_frequency(index)
-    if index is None:
-        raise CaesuraError("A frequency is for rows that have times.")
-    return check_frequency(asked)
-
-
 def check_frequency(frequency: Any) -> str:
     """Return a frequency as pandas writes it, such as 'h', '15min' or 'MS'."""
     from pandas.tseries.frequencies import to_offset
@@ -110,13 +101,17 @@ def check_frequency(frequency: Any) -> str:
     )
 
 
-def infer_frequency(index: Any) -> str:
-    """Return the frequency whose grid has all times, and perhaps others; '' if none is found."""
+def choose_frequency(index: Any, asked: Any) -> str:
+    """Return the frequency asked for, or one whose grid has all times; '' if none is found."""
+    if asked is not None and index is None:
+        raise CaesuraError("A frequency is for rows that have times.")
+    if asked is not None:
+        return check_frequency(asked)
+    if index is None or len(index) < 3:
+        return ""
     import pandas as pd
     from pandas.tseries.frequencies import to_offset
 
-    if len(index) < 3:
-        return ""
     if (regular := pd.DatetimeIndex(index, freq="infer").freq) is not None:
         return str(regular.freqstr)
     steps, counts = np.unique(np.diff(index.asi8), return_counts=True)
@@ -139,12 +134,9 @@ def choose_calendar(index: Any, asked: Any) -> tuple[str, ...]:
     A period shorter than a step is constant, and one longer than half of the time was seen once.
     """
     if asked != "auto":
-        names = tuple(asked or ())
-        for name in names:
-            lookup(PERIODS, name, "part of the calendar")
-        if names and index is None:
+        if asked and index is None:
             raise CaesuraError("The calendar needs rows that have times.")
-        return names
+        return tuple(asked or ())
     if index is None or len(index) < 2:
         return ()
     moments = local_times(index)

@@ -115,7 +115,6 @@ class Text(Kind):
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size
             counts[ord(gap_char)] = 0
-            _leave_out_controls(counts)
             symbols = _most_frequent(counts, whole_number("alphabet_size", size, 1))
         elif alphabet_size is None:
             symbols = _check_alphabet(PAPER if alphabet == "paper" else alphabet)
@@ -141,9 +140,6 @@ class Text(Kind):
         if not text:
             raise CaesuraError("The text is empty.")
         return TextItem(self, text)
-
-    def open_content(self, content: Any) -> "TextItem":
-        return self.open(content)
 
     def symbols(self) -> list[str]:
         return list(self.alphabet)
@@ -220,18 +216,17 @@ def _count(texts: Iterable[Any]) -> Int64[np.ndarray, " codes"]:
     return counts
 
 
-def _leave_out_controls(counts: Int64[np.ndarray, " codes"]) -> None:
-    """A net should not write them: they are often signs of a file that is not text."""
-    found = [chr(code) for code in CONTROLS if counts[code]]
-    if found:
-        some = f"{counts[CONTROLS].sum()} control characters, such as {found[0]!r}"
+def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
+    """Return characters in the order of their code points, by which ties are broken, too.
+
+    Control characters are left out: they are often signs of a file that is not text.
+    """
+    if counts[CONTROLS].any():
+        first = chr(CONTROLS[int(np.argmax(counts[CONTROLS] > 0))])
+        some = f"{counts[CONTROLS].sum()} control characters, such as {first!r}"
         sentence = f"The texts have {some}: they are left out of the alphabet."
         warnings.warn(sentence, CaesuraWarning, stacklevel=3)
         counts[CONTROLS] = 0
-
-
-def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
-    """In the order of their code points, by which ties are broken, too."""
     seen = np.flatnonzero(counts)
     chosen = seen[np.argsort(-counts[seen], kind="stable")[:size]]
     return "".join(map(chr, sorted(chosen)))
