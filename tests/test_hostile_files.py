@@ -71,7 +71,7 @@ def test_a_roll_of_many_voices_is_what_each_of_them_plays():
     for start, stop in notes:
         on, off = bytes([start, 0x90, 60, 9]), bytes([stop - start, 0x80, 60, 9])
         tracks.append(on + off + END)
-    played = Music(4).open_content(song(*tracks, division=4)).roll[:, 60 - 21]
+    played = Music(4).open_content(song(*tracks, division=4)).sequence.values[:, 60 - 21]
     by_hand = np.zeros(30, int)
     for start, stop in notes:
         by_hand[start:stop] = 1

@@ -9,8 +9,8 @@ import pytest
 
 from caesura.errors import CaesuraError, CaesuraWarning, FileMissingError
 from caesura.kinds import KINDS, Column, Series
-from caesura.kinds.series import series
-from caesura.kinds.series.series import columns_of_format_1
+from caesura.kinds.series import item as items
+from caesura.modelfile.upgrades import columns_of_format_1
 from caesura.sequence import FrameSpec
 from small_tables import NAN, filled, frame, hours, learn, names
 
@@ -88,7 +88,7 @@ def test_an_item_is_a_table_on_its_grid_that_is_found_once(monkeypatch):
     )
     kind = learn([table], columns=["a"])
     item = kind.open(table)
-    monkeypatch.setattr(series, "even_grid", None)  # it is known already
+    monkeypatch.setattr(items, "even_grid", None)  # it is known already
     assert kind.open(item) is item
     assert item.original is table
     assert item.rows.tolist() == item.written_rows.tolist() == [0, 1, 2, 4, 5]

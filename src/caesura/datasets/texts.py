@@ -7,6 +7,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from caesura.datasets.splits import SPLITS
 from caesura.errors import CaesuraError
@@ -25,7 +26,7 @@ def from_addresses(tarball: bytes) -> list[bytes]:
     two occur in the training texts.
     """
     splits: dict[str, list[str]] = {split: [] for split in SPLITS}
-    for name, text in sorted(_members(_gunzip(tarball), ADDRESS)):
+    for name, text in sorted(_addresses(_gunzip(tarball))):
         year = name.removeprefix(FOLDER)[:4]
         splits[{"3": "valid", "8": "test"}.get(year[-1], "train")].append(text)
     return [write(splits[split]) for split in SPLITS]
@@ -63,15 +64,9 @@ def read(content: bytes, limit: int | None) -> list[str]:
 
 
 def _between_blank_lines(lines: Iterable[str]) -> Iterator[str]:
-    item: list[str] = []
-    for line in lines:
-        if line != "\n":
-            item.append(line)
-        elif item:
+    for blank, item in groupby(lines, key=lambda line: line == "\n"):
+        if not blank:
             yield "".join(item).removesuffix("\n")
-            item = []
-    if item:
-        yield "".join(item).removesuffix("\n")
 
 
 def _gunzip(content: bytes) -> bytes:
@@ -83,12 +78,12 @@ def _gunzip(content: bytes) -> bytes:
     return unpacked
 
 
-def _members(tar: bytes, wanted: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of plain files whose path matches; nothing is written to disk."""
+def _addresses(tar: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the names and texts of the addresses; nothing is written to disk."""
     room = UNPACKED_LIMIT  # a sparse file may be larger than the archive
     with tarfile.open(fileobj=io.BytesIO(tar), mode="r:") as archive:
         for member in archive:
-            if not (member.isreg() and wanted.fullmatch(member.name)):
+            if not (member.isreg() and ADDRESS.fullmatch(member.name)):
                 continue
             room -= member.size
             if room < 0:

@@ -36,11 +36,7 @@ class Item(ABC):
     """
 
     suffix: ClassVar[str]  # of a file that holds the `content`
-
-    @property
-    @abstractmethod
-    def original(self) -> Any:
-        """The data in the user's own form: a string, a song or roll, a table."""
+    original: Any  # the data in the user's own form: a string, a song or roll, a table
 
     @property
     @abstractmethod
@@ -193,9 +189,9 @@ class Kind(ABC):
     def open(self, data: Any) -> Item:
         """Return the data as an item; an item of this kind is returned as it is."""
 
-    @abstractmethod
     def open_content(self, content: Any) -> Item:
         """Return the item that the content of a file stands for: text, CSV text, MIDI bytes."""
+        return self.open(content)
 
     def component(self, number: int) -> int:
         """Return the component that users know by this number, such as a key by its MIDI number."""

@@ -28,12 +28,12 @@ def find_files(
         if not is_directory:
             yield path
             continue
-        files = _walk(path, suffixes)
-        if (first := next(files, None)) is None:
+        file = None
+        for file in _walk(path, suffixes):
+            yield file
+        if file is None:
             endings = " or ".join(f"*{suffix}" for suffix in suffixes)
             raise CaesuraError(f"The directory '{path}' has no {endings} files.")
-        yield first
-        yield from files
 
 
 def _walk(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:

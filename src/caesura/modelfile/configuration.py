@@ -39,56 +39,7 @@ def encode(model: Model[Architecture]) -> dict[str, Any]:
 
 def upgraded(document: Any) -> dict[str, Any]:
     """Return the document in today's format; raise if its format or its keys are unknown."""
-    _check_keys(document)
-    for number in range(document["format"], FORMAT):
-        document = UPGRADES[number](document)
-    return document
-
-
-def decode(document: dict[str, Any]) -> Model[Architecture]:
-    """Return the model of a document in today's format; raise for the first thing wrong with it."""
-    kind, nets, strategy = (document[name] for name in ("kind", "nets", "strategy"))
-    if kind.keys() != {"name", "fields"}:
-        raise CaesuraError("The configuration has no proper kind.")
-    for name in nets:
-        lookup(dict.fromkeys(get_args(NetName)), name, "net")
-    model = Model(
-        kind=_rebuild(lookup(KINDS, _text(kind["name"], "kind"), "kind"), kind["fields"], "kind"),
-        nets={name: _rebuild(Architecture, net, f"{name} net") for name, net in nets.items()},
-        strategy=_text(strategy, "strategy"),
-        training=document["training"],
-    )
-    _check(model)
-    return model
-
-
-def _check(model: Model[Architecture]) -> None:
-    """Raise if the parts of the model do not fit together."""
-    lookup(STRATEGIES, model.strategy, "strategy")
-    if not model.nets:
-        raise CaesuraError("The model has no nets.")
-    frame = model.kind.frame
-    for name, net in model.nets.items():
-        if net.net != name:
-            raise CaesuraError(f"The {name} net is described as a {net.net} net.")
-        if net.frame != frame:
-            raise CaesuraError(
-                f"The {name} net is for {_in_words(net.frame)}, "
-                f"but the kind has {_in_words(frame)}."
-            )
-
-
-def _in_words(frame: FrameSpec) -> str:
-    text = f"{frame.name} frames of size {frame.size}"
-    if frame.informing:
-        text += f" with {frame.informing} covariates"
-    if frame.categories:
-        text += f" with categories of {', '.join(map(str, frame.categories))} levels"
-    return text
-
-
-def _check_keys(document: Any) -> None:
-    """Check the format first: nothing else is known about a newer one."""
+    # The format comes first: nothing else is known about a newer one.
     if not isinstance(document, dict) or type(document.get("format")) is not int:
         raise CaesuraError("The configuration has no format number.")
     if (found := document["format"]) > FORMAT:
@@ -109,6 +60,43 @@ def _check_keys(document: Any) -> None:
             raise CaesuraError(f"The configuration's '{name}' is not a JSON object.")
     for name in ("caesura", "sha256"):
         _text(document[name], name)
+    for number in range(found, FORMAT):
+        document = UPGRADES[number](document)
+    return dict(document)
+
+
+def decode(document: dict[str, Any]) -> Model[Architecture]:
+    """Return the model of a document in today's format; raise for the first thing wrong with it."""
+    kind, nets = document["kind"], document["nets"]
+    if kind.keys() != {"name", "fields"}:
+        raise CaesuraError("The configuration has no proper kind.")
+    for name in nets:
+        lookup(dict.fromkeys(get_args(NetName)), name, "net")
+    model = Model(
+        kind=_rebuild(lookup(KINDS, _text(kind["name"], "kind"), "kind"), kind["fields"], "kind"),
+        nets={name: _rebuild(Architecture, net, f"{name} net") for name, net in nets.items()},
+        strategy=_text(document["strategy"], "strategy"),
+        training=document["training"],
+    )
+    lookup(STRATEGIES, model.strategy, "strategy")
+    if not model.nets:
+        raise CaesuraError("The model has no nets.")
+    for name, net in model.nets.items():
+        if net.net != name:
+            raise CaesuraError(f"The {name} net is described as a {net.net} net.")
+        if net.frame != model.kind.frame:
+            own, wanted = _in_words(net.frame), _in_words(model.kind.frame)
+            raise CaesuraError(f"The {name} net is for {own}, but the kind has {wanted}.")
+    return model
+
+
+def _in_words(frame: FrameSpec) -> str:
+    text = f"{frame.name} frames of size {frame.size}"
+    if frame.informing:
+        text += f" with {frame.informing} covariates"
+    if frame.categories:
+        text += f" with categories of {', '.join(map(str, frame.categories))} levels"
+    return text
 
 
 def _text(value: Any, what: str) -> str:

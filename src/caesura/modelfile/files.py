@@ -11,14 +11,7 @@ from caesura.modelfile.configuration import decode, encode, upgraded
 from caesura.modelfile.container import DTYPES, opened, pack
 from caesura.modelfile.model import Model
 from caesura.modelfile.strict_json import parse, write
-from caesura.modelfile.weights import (
-    by_name,
-    check_entries,
-    digest,
-    fill_in,
-    skeletons,
-    store,
-)
+from caesura.modelfile.weights import by_name, check_entries, digest, fill_in, skeletons, store
 from caesura.nets.architecture import describe
 from caesura.nets.rnn import Net
 

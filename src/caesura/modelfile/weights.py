@@ -49,22 +49,17 @@ def check_entries(container: Container, expected: Mapping[str, jax.ShapeDtypeStr
     """Raise unless the header has exactly these tensors; called before any tensor is read."""
     entries = container.entries
     if odd := sorted(entries.keys() ^ expected.keys()):
-        raise CaesuraError(
-            f"There is a tensor '{odd[0]}' that the configuration does not know."
-            if odd[0] in entries
-            else f"The tensor '{odd[0]}' is missing."
-        )
+        unknown = f"There is a tensor '{odd[0]}' that the configuration does not know."
+        raise CaesuraError(unknown if odd[0] in entries else f"The tensor '{odd[0]}' is missing.")
     weights = size = 0
     for name, leaf in expected.items():
         entry = entries[name] if isinstance(entries[name], dict) else {}
-        dtype = entry.get("dtype")
+        dtype, shape, wanted = entry.get("dtype"), entry.get("shape"), list(leaf.shape)
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise CaesuraError(f"The tensor '{name}' is not of the dtype {', '.join(DTYPES)}.")
-        if entry.get("shape") != list(leaf.shape):
-            raise CaesuraError(
-                f"The tensor '{name}' has the shape {entry.get('shape')}, "
-                f"where the configuration wants {list(leaf.shape)}."
-            )
+        if shape != wanted:
+            found = f"The tensor '{name}' has the shape {shape}"
+            raise CaesuraError(f"{found}, where the configuration wants {wanted}.")
         weights += math.prod(leaf.shape)
         size += math.prod(leaf.shape) * DTYPES[dtype].itemsize
     if weights > MOST_WEIGHTS:

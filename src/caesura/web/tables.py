@@ -9,7 +9,7 @@ import numpy as np
 from caesura.errors import CaesuraError, lookup
 from caesura.filler import Filler, Request, SeriesFill
 from caesura.kinds import Series
-from caesura.kinds.series.series import TableItem
+from caesura.kinds.series import TableItem
 from caesura.kinds.series.table import TableFile, parse_csv
 from caesura.kinds.series.times import find_time_column
 from caesura.kinds.series.view import view_table
@@ -90,7 +90,7 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
     quantiles, paths = fill.quantile(LEVELS), fill.samples
     columns = []
     for column in item.kind.filled[: item.kind.numbers]:  # levels of categories have no quantiles
-        rows = np.flatnonzero(item.table[column.name].isna())
+        rows = np.flatnonzero(item.original[column.name].isna())
         numbers = [[t[column.name].iloc[rows].tolist() for t in ts] for ts in (quantiles, paths)]
         columns.append(
             FilledColumn(
@@ -127,7 +127,7 @@ def _train(
         )
 
     return train(
-        [item.table],
+        [item.original],
         kind="series",
         recipe=RECIPE,
         seed=asked.seed,

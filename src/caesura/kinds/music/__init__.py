@@ -1,7 +1,6 @@
 """Music: the keys of a piano at each step."""
 
-from caesura.kinds.music.arrange import arrange
-from caesura.kinds.music.composition import Composition
+from caesura.kinds.music.arrange import Composition, arrange
 from caesura.kinds.music.items import MusicItem, RollItem, SongItem
 from caesura.kinds.music.midi import Song
 from caesura.kinds.music.music import Music

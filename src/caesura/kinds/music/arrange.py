@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -77,10 +78,71 @@ def arrange(
     for value, keys in wanted.items():
         pinned = in_gap & keys
         missing &= ~pinned
-        item = _with_keys(item, pinned, value) if pinned.any() else item
+        if pinned.any():
+            piece = item.write(np.full(pinned.shape, value, np.int8), pinned)
+            item = replace(item, original=piece, wanted=None)
     if not missing.any():
         raise CaesuraError("Nothing is left to fill: every key is kept, forced or forbidden.")
     return replace(item, wanted=missing)
+
+
+class Composition(NamedTuple):
+    """Gaps in a piece of music, and what must, may and may not sound in them.
+
+    Without gaps, what a roll marks as missing is; if it marks nothing but something is kept or a
+    voice is named, the whole piece is missing.
+
+    Parameters
+    ----------
+    gaps
+        Pairs of numbers: the first bar or step of a gap, and the one after the last.
+    unit
+        What gaps count: "bars", from 1, or "steps" of the grid, from 0.
+    keep, voice, force, forbid
+        As in `arrange`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caesura.kinds import Composition, Music, Song
+    >>> item = Music().open(Song.from_roll(np.zeros((32, 88), int), steps_per_beat=2))
+    >>> Composition(gaps=((2, 3),)).arrange(item).sequence.gaps
+    [Gap(start=8, stop=16)]
+    """
+
+    gaps: tuple[tuple[int, int], ...] = ()
+    unit: str = "bars"  # or "steps"
+    keep: tuple[str, ...] = ()
+    voice: str | None = None
+    force: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
+
+    def arrange(self, item: MusicItem) -> MusicItem:
+        """Return the piece as an item whose `missing` says what is left to fill.
+
+        Raises
+        ------
+        CaesuraError
+            If nothing is missing, or the piece has no such bars, steps or voice.
+        """
+        marked = bool(item.missing.any())
+        if not (self.gaps or self.keep or self.voice or marked):
+            raise CaesuraError(f"{item.name} has no gaps: specify what is missing.")
+        steps = list(range(len(item.sequence)))
+        if self.gaps or marked:
+            steps = [step for gap in self.gaps for step in steps[self._steps(item, *gap)]]
+        return arrange(
+            item, steps, keep=self.keep, voice=self.voice, force=self.force, forbid=self.forbid
+        )
+
+    def _steps(self, item: MusicItem, first: int, stop: int) -> slice:
+        if self.unit == "bars":
+            return item.steps_of_bars(first, stop)
+        last = len(item.sequence) - 1
+        for step in (first, stop - 1):
+            if not 0 <= step <= last:
+                raise CaesuraError(f"{item.name} has no step {step}; its steps are 0 to {last}.")
+        return slice(first, stop)
 
 
 def parse_keys(text: str) -> range:
@@ -125,19 +187,11 @@ def _kept(roll: Shaped[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88
     return np.broadcast_to(_keys([what]), roll.shape)
 
 
-def _with_keys(item: MusicItem, pinned: Bool[np.ndarray, "T 88"], value: int) -> MusicItem:
-    """The piece in which some keys sound, or do not."""
-    values = np.full(pinned.shape, value, np.int8)
-    if isinstance(item, SongItem):
-        return SongItem(item.write(values, pinned), item.steps_per_beat)
-    return replace(item, roll=item.write(values, pinned), wanted=None)
-
-
 def _free_keys(item: MusicItem, voice: str) -> Bool[np.ndarray, "T 88"]:
     """The range of one voice, except for what the others play in it."""
     if not isinstance(item, SongItem):
         raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-    track = _find_track(item.song, item.lanes, voice)
+    track = _find_track(item.original, item.lanes, voice)
     own = [lane.key for lane in item.lanes if lane.voice.track == track]
     others = [lane for lane in item.lanes if lane.voice.track != track]
     free = make_roll(others, item.grid) == 0

@@ -9,6 +9,8 @@ from math import ceil
 from numbers import Real
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from caesura.errors import CaesuraError, whole_number
 from caesura.files import cannot_read, write_bytes
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
@@ -24,6 +26,7 @@ END_OF_TRACK, TEMPO, TIME_SIGNATURE = b"\xff\x2f", b"\xff\x51", b"\xff\x58"
 # The largest number that a file can hold between two events; in a song that is no longer than it,
 # events can be taken out without a pause growing too long to be written.
 LAST_TICK = 2**28 - 1
+BEAT = 500_000  # microseconds, until a song says otherwise
 MOST_BARS = 1_000_000  # a broken time signature must not fill the memory
 MOST_BYTES = 1 << 23  # of a file: its events take some fifty times the room in memory
 
@@ -172,7 +175,10 @@ class Song:
         A new time signature starts a bar, even within another.
         """
         sections = [(0, Fraction(4))]  # ticks, and the beats of a bar from there on
-        for tick, beats in sorted(self._time_signatures(), key=lambda change: change[0]):
+        for tick, data in self._meta_events(TIME_SIGNATURE):
+            if len(data) < 5 or not data[3]:
+                continue
+            beats = Fraction(4 * data[3], 2 ** data[4])
             if tick == sections[-1][0]:
                 sections[-1] = (tick, beats)
             elif beats != sections[-1][1] and tick < self.end:
@@ -186,13 +192,21 @@ class Song:
             starts += [tick + bar * length for bar in range(count)]
         return starts
 
-    def _time_signatures(self) -> list[tuple[int, Fraction]]:
-        changes = []
-        for track in self.tracks:
-            for tick, data in track:
-                if data[:2] == TIME_SIGNATURE and len(data) >= 5 and data[3]:
-                    changes.append((tick, Fraction(4 * data[3], 2 ** data[4])))
-        return changes
+    def seconds(self, ticks: list[int]) -> list[float]:
+        """Return when ticks are reached, at the tempo of the song."""
+        tempo = {0: BEAT}
+        for tick, data in self._meta_events(TEMPO):
+            if len(data) == 6:
+                tempo[tick] = int.from_bytes(data[3:], "big")
+        changes = np.array([*tempo, max(*ticks, self.end) + 1])
+        spans = np.diff(changes) * [beat / 1e6 for beat in tempo.values()] / self.ticks_per_beat
+        reached = np.cumsum([0.0, *spans])
+        return [round(second, 4) for second in np.interp(ticks, changes, reached).tolist()]
+
+    def _meta_events(self, kind: bytes) -> list[Event]:
+        """All events of a kind, in the order of their ticks."""
+        found = [event for track in self.tracks for event in track if event.data[:2] == kind]
+        return sorted(found, key=lambda event: event.tick)
 
 
 def read_midi(path: str | os.PathLike[str]) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds.base import Arranging, Kind
-from caesura.kinds.music.composition import Composition
+from caesura.kinds.music.arrange import Composition
 from caesura.kinds.music.items import MusicItem, RollItem, SongItem
 from caesura.kinds.music.midi import Song, read_midi
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
@@ -92,14 +92,14 @@ class Music(Kind):
         CaesuraError
             If the data is no music, or too long.
         """
-        if isinstance(data, SongItem | RollItem):
+        if isinstance(data, MusicItem):
             same = data.steps_per_beat == self.steps_per_beat
             return data if same else self.open(data.original)
         path = self.path_of(data)
         music = data if path is None else self.load(path)
         item: MusicItem
         if isinstance(music, Song):
-            item = SongItem(music, self.steps_per_beat)
+            item = SongItem(music, self.steps_per_beat, music.name)
         elif isinstance(music, list | tuple) or hasattr(music, "__array__"):
             name = "The roll" if path is None else f"The file '{path}'"
             item = RollItem(music, self.steps_per_beat, name)
@@ -111,11 +111,9 @@ class Music(Kind):
         _ = item.sequence  # so that mistakes are found here
         return item
 
-    def open_content(self, content: Any) -> SongItem:
+    def open_content(self, content: Any) -> MusicItem:
         """Return the content of a MIDI file as an item."""
-        item = SongItem(Song.from_bytes(content), self.steps_per_beat)
-        _ = item.grid
-        return item
+        return self.open(Song.from_bytes(content))
 
     def component(self, number: int) -> int:
         return number - LOWEST_KEY

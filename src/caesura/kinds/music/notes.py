@@ -1,5 +1,6 @@
 """From events to notes, and from ticks to steps: which keys of a song sound when."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -104,20 +105,19 @@ class Press(NamedTuple):
 
 def find_lanes(song: Song, grid: Grid) -> list[Lane]:
     """Return the piano's part of a song: no drums, and no notes off the keyboard."""
-    lanes: list[Lane] = []
+    presses: dict[tuple[Voice, int], list[Press]] = defaultdict(list)
     for number, track in enumerate(song.tracks):
-        presses: dict[tuple[int, int], list[Press]] = {}
         for place, (tick, data) in enumerate(track):
             status, channel = data[0] & 0xF0, data[0] & 0x0F
-            if status not in (NOTE_OFF, NOTE_ON) or channel == DRUMS:
-                continue
-            key = data[1] - LOWEST_KEY
-            if 0 <= key < KEYS:
-                press = Press(place, tick, data[2] if status == NOTE_ON else 0)
-                presses.setdefault((channel, key), []).append(press)
-        for (channel, key), those in presses.items():
-            lanes.append(_pair(Lane(Voice(number, channel), key), those, grid))
-    return lanes
+            if status in (NOTE_OFF, NOTE_ON) and channel != DRUMS:
+                velocity = data[2] if status == NOTE_ON else 0
+                lane = Voice(number, channel), data[1] - LOWEST_KEY
+                presses[lane].append(Press(place, tick, velocity))
+    return [
+        _pair(Lane(voice, key), those, grid)
+        for (voice, key), those in presses.items()
+        if 0 <= key < KEYS
+    ]
 
 
 def _pair(lane: Lane, presses: list[Press], grid: Grid) -> Lane:
@@ -151,9 +151,9 @@ def _note(on: Press, off_tick: int, off: int | None, grid: Grid) -> Note:
 def make_roll(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
     """Return a roll that is one where a key sounds in any voice."""
     roll = np.zeros((grid.steps, KEYS), np.int8)
-    by_key: dict[int, list[Note]] = {}
+    by_key: dict[int, list[Note]] = defaultdict(list)
     for lane in lanes:
-        by_key.setdefault(lane.key, []).extend(lane.notes)
+        by_key[lane.key] += lane.notes
     for key, notes in by_key.items():
         # Counted at their edges: thousands of voices may hold a key for as many steps.
         change = np.zeros(grid.steps + 1, np.int32)

@@ -17,6 +17,8 @@ from caesura.kinds.music.roll import LOWEST_KEY
 from caesura.kinds.music.voices import Voices
 from caesura.sequence import runs
 
+Keys = Bool[np.ndarray, "T 88"]
+Roll = Shaped[np.ndarray, "T 88"]
 FIRST, LAST = 0, 2  # where new events stand among those that are there, which have 1
 
 
@@ -95,14 +97,8 @@ class Space:
         self._edit.strike(self.lane, max([tick, *self._ends[max(gone - 1, 0) : gone]]), velocity)
 
 
-def refill(
-    song: Song,
-    grid: Grid,
-    lanes: list[Lane],
-    missing: Bool[np.ndarray, "T D"],
-    values: Shaped[np.ndarray, "T D"],
-) -> Song:
-    """The song that has `values` where `missing`."""
+def refill(song: Song, grid: Grid, lanes: list[Lane], missing: Keys, values: Roll) -> Song:
+    """Return the song that has `values` where `missing`."""
     edit = Edit(song, grid)
     voices = Voices(song, grid, lanes, missing)
     for key in np.flatnonzero(missing.any(axis=0)).tolist():

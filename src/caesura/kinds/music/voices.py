@@ -25,11 +25,6 @@ class Neighbour(NamedTuple):
     velocity: int
     notes: int
 
-    def distance(self, key: int) -> tuple[int, float, int]:
-        """How far a key is from the range, then from its middle; the busier voice is nearer."""
-        outside = max(self.lowest - key, key - self.highest, 0)
-        return outside, abs(self.middle - key), -self.notes
-
 
 class Voices:
     """The notes that are known to begin around each gap, and what new ones take from them.
@@ -62,9 +57,11 @@ class Voices:
         if not self._around[gap]:
             return self._voices[0], DEFAULT_VELOCITY
 
-        def distance(neighbour: Neighbour) -> tuple[bool, tuple[int, float, int]]:
-            busy = bool(self._busy[self._voices.index(neighbour.voice), step])
-            return busy, neighbour.distance(key)
+        def distance(to: Neighbour) -> tuple[bool, int, float, int]:
+            """A free voice is nearer, then the nearer range, the nearer middle, the busier one."""
+            busy = bool(self._busy[self._voices.index(to.voice), step])
+            outside = max(to.lowest - key, key - to.highest, 0)
+            return busy, outside, abs(to.middle - key), -to.notes
 
         nearest = min(self._around[gap], key=distance)
         return nearest.voice, nearest.velocity

@@ -4,14 +4,14 @@ import warnings
 from collections.abc import Mapping
 from collections.abc import Sequence as List
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
 from caesura.errors import CaesuraError, CaesuraWarning, lookup, one_line
 from caesura.kinds.series import table as tables
-from caesura.kinds.series.levels import FEW, MOST, Level, find_levels
+from caesura.kinds.series.levels import FEW, MOST, Level, find_levels, level_numbers
 
 
 @dataclass(frozen=True)
@@ -49,140 +49,129 @@ class Column:
         """How many components of a frame it has; a category has one less than levels."""
         return max(1, len(self.levels) - 1)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest number, infinite for no bound."""
+        low = -np.inf if self.lowest is None else self.lowest
+        return low, np.inf if self.highest is None else self.highest
+
     def fits(self, width: int) -> bool:
         """Return whether the fields make sense together, for arrays of `width` columns."""
-        low, high = self.lowest, self.highest
+        low, high = self.bounds
         return (
             0 <= self.place < width
             and bool(np.isfinite([self.location, self.scale]).all())
             and self.scale >= 0
             and len(set(self.levels)) == len(self.levels) in (0, *range(2, MOST + 1))
-            and (low is None or high is None or low < high)
-            and (low is high is None or (self.fills and not self.levels))
+            and low < high
+            and (self.lowest is self.highest is None or (self.fills and not self.levels))
         )
 
+    def read(self, cells: Any) -> Float64[np.ndarray, " T"]:
+        """Return the numbers of a table's cells, or of their levels; NaN where one is missing."""
+        if self.levels:
+            found = level_numbers(cells, self.levels, self.name)
+        else:
+            found = finite_numbers(cells, self.name)
+        low, high = self.bounds
+        if (outside := (found < low) | (found > high)).any():
+            row = int(np.argmax(outside))
+            raise CaesuraError(
+                f"The column '{self.name}' has {found[row]:g} in row {row}, "
+                "which is outside its bounds."
+            )
+        if not self.fills and (holes := np.isnan(found)).any():  # nothing would fill them
+            raise CaesuraError(
+                f"The covariate '{self.name}' is missing in row {int(np.argmax(holes))}: "
+                "what only informs must be complete."
+            )
+        return found
 
-class Choice(NamedTuple):
-    """What the user asks of the columns, as `Series.learn` takes it."""
 
-    columns: Any
-    covariates: Any
-    categorical: Any
-    bounds: Any
-    least: int
-
-
-def learn_columns(loaded: List[Any], choice: Choice, time: str) -> tuple[Column, ...]:
+def learn_columns(
+    loaded: List[Any], time: str, columns: Any, covariates: Any, named: Any, bounds: Any, least: int
+) -> tuple[Column, ...]:
     """Return the columns that are filled, numbers before categories, then the covariates."""
     known = tables.column_names(loaded[0])
-    informing = chosen_names(choice.covariates, known, "covariates")
-    named = chosen_names(choice.categorical, known, "categorical columns")
-    filled = _columns_to_fill(loaded, known, choice, named, [*informing, time])
-    names = [*filled.numbers, *filled.levels, *informing]
+    places = {name: place for place, name in enumerate(known)}
+    parts = {name: [tables.column(one, places[name]) for one in loaded] for name in known}
+    informing = _chosen(covariates, known, "covariates")
+    named = _chosen(named, known, "categorical columns")
+    levels: dict[str, tuple[Level, ...]] = {}  # none for numbers
+    for name in known if columns is None else _chosen(columns, known, "columns"):
+        if name not in (*informing, time):
+            found = _levels_to_fill(name, parts[name], name in named, columns is not None, least)
+            if found is not None:
+                levels[name] = found
+        elif columns is not None:
+            raise CaesuraError(f"The column '{name}' cannot inform and be filled as well.")
+    if not levels:
+        raise CaesuraError("The table has no column of numbers to fill, and none of few levels.")
+    names = [*sorted(levels, key=lambda name: bool(levels[name])), *informing]
     for name in named:
         if name not in names:
             raise CaesuraError(f"The categorical column '{name}' is neither filled nor informs.")
-    levels = filled.levels | _levels_that_inform(loaded, known, informing, named)
-    limits = _limits_of(choice.bounds, filled.numbers)
-    columns = []
-    places = {name: place for place, name in enumerate(known)}
+    limits = _limits_of(bounds, [name for name in levels if not levels[name]])
+    for name in informing:
+        words = any(tables.numbers(part) is None for part in parts[name])
+        levels[name] = _levels_of(parts[name], name) if words or name in named else ()
+    learnt = []
     for name in names:
-        place = places[name]
-        location, scale = _standard(loaded, place, name, choice.least, name in levels)
+        location, scale = _standard(name, parts[name], least, bool(levels[name]))
         low, high = limits.get(name, (None, None))
-        fills = name not in informing
-        columns.append(Column(name, place, location, scale, levels.get(name, ()), low, high, fills))
-    return tuple(columns)
+        about = (name, places[name], location, scale, levels[name], low, high)
+        learnt.append(Column(*about, fills=name not in informing))
+    return tuple(learnt)
 
 
-def chosen_names(asked: Any, known: list[str], what: str) -> list[str]:
+def _chosen(asked: Any, known: list[str], what: str) -> list[str]:
     """Return the names of columns, from names, numbers or None."""
     if asked is None:
         return []
-    if isinstance(asked, str | int):
-        asked = [asked]
     names, columns = [], dict.fromkeys(known)
-    for one in asked:
+    for one in [asked] if isinstance(asked, str | int) else asked:
         if isinstance(one, int | np.integer) and not 0 <= one < len(known):
             raise CaesuraError(f"There is no column {one}: they are 0 to {len(known) - 1}.")
-        name = known[one] if isinstance(one, int | np.integer) else str(one)
-        lookup(columns, name, "column")
-        names.append(name)
+        names.append(known[one] if isinstance(one, int | np.integer) else str(one))
+        lookup(columns, names[-1], "column")
     if len(set(names)) < len(names):
         raise CaesuraError(f"A column stands twice among the {what}.")
     return names
 
 
-class _Filled(NamedTuple):
-    """The columns to fill: names, and the levels of those that are categories."""
-
-    numbers: list[str]
-    levels: dict[str, tuple[Level, ...]]
-
-
-def _columns_to_fill(
-    loaded: List[Any], known: list[str], choice: Choice, categorical: list[str], others: list[str]
-) -> _Filled:
-    """Those that are asked for, or all of numbers and of few levels with something observed.
+def _levels_to_fill(
+    name: str, parts: List[Any], is_named: bool, is_asked: bool, least: int
+) -> tuple[Level, ...] | None:
+    """Return the levels of a column, none if it holds numbers; None if it is left as it is.
 
     A column of words or categories that nobody asked for is left as it is, if it has but one level,
     more than a few, or too few known cells.
     """
-    asked = choice.columns
-    chosen = known if asked is None else chosen_names(asked, known, "columns")
-    found = _Filled([], {})
-    places = {name: place for place, name in enumerate(known)}
-    for name in chosen:
-        if name in others:
-            if asked is not None:
-                raise CaesuraError(f"The column '{name}' cannot inform and be filled as well.")
-            continue
-        parts = [tables.column(one, places[name]) for one in loaded]
-        numbers = [tables.numbers(part) for part in parts]
-        if name in categorical or (asked is not None and any(part is None for part in numbers)):
-            found.levels[name] = _levels_of(parts, name)
-            continue
-        if any(part is None for part in numbers):
-            words = [word for part in parts if (word := tables.mixes(part)) is not None]
-            if words:
-                _warn(
-                    f"The column '{name}' mixes numbers with words such as '{words[0]}': "
-                    "it is left as it is."
-                )
-                continue
-            levels = find_levels(parts)
-            if 2 <= len(levels) <= FEW and _observed_cells(parts) >= choice.least:
-                found.levels[name] = levels
-            continue
-        observed = np.concatenate([part for part in numbers if part is not None])
-        observed = observed[~np.isnan(observed)]
-        if not observed.size:
-            _warn(f"The column '{name}' holds no number at all: it is left as it is.")
-            continue
-        if set(np.unique(observed)) == {0.0, 1.0}:
-            found.levels[name] = (0, 1)
-        else:
-            found.numbers.append(name)
-    if not found.numbers and not found.levels:
-        raise CaesuraError("The table has no column of numbers to fill, and none of few levels.")
-    return found
+    numbers = [found for part in parts if (found := tables.numbers(part)) is not None]
+    words = len(numbers) < len(parts)
+    if is_named or (is_asked and words):
+        return _levels_of(parts, name)
+    if words:
+        mixed = [word for part in parts if (word := tables.mixes(part)) is not None]
+        if mixed:
+            _warn(f"The column '{name}' mixes numbers with words such as '{mixed[0]}'")
+            return None
+        levels = find_levels(parts)
+        return levels if 2 <= len(levels) <= FEW and _count_known(parts) >= least else None
+    different = np.unique(np.concatenate(numbers))
+    different = different[~np.isnan(different)]
+    if not different.size:
+        _warn(f"The column '{name}' holds no number at all")
+        return None
+    return (0, 1) if different.tolist() == [0, 1] else ()
 
 
-def _levels_that_inform(
-    loaded: List[Any], known: list[str], informing: list[str], categorical: list[str]
-) -> dict[str, tuple[Level, ...]]:
-    """Of the covariates that are not of numbers, or named as categories."""
-    found = {}
-    places = {name: place for place, name in enumerate(known)}
-    for name in informing:
-        parts = [tables.column(one, places[name]) for one in loaded]
-        if name in categorical or any(tables.numbers(part) is None for part in parts):
-            found[name] = _levels_of(parts, name)
-    return found
+def _warn(why: str) -> None:
+    warnings.warn(one_line(f"{why}: it is left as it is."), CaesuraWarning, stacklevel=4)
 
 
 def _levels_of(parts: List[Any], name: str) -> tuple[Level, ...]:
-    """The levels of a column that is a category, or one sentence that says why it is none."""
+    """Return the levels of a column that must be a category."""
     levels = find_levels(parts)
     if not 2 <= len(levels) <= MOST:
         raise CaesuraError(
@@ -191,14 +180,12 @@ def _levels_of(parts: List[Any], name: str) -> tuple[Level, ...]:
     return levels
 
 
-def _observed_cells(parts: List[Any]) -> int:
-    """How many cells hold something."""
+def _count_known(parts: List[Any]) -> int:
     return sum(int(np.sum(~tables.missing(part))) for part in parts)
 
 
-def finite_numbers(table: Any, place: int, name: str) -> Float64[np.ndarray, " T"]:
+def finite_numbers(column: Any, name: str) -> Float64[np.ndarray, " T"]:
     """Return the numbers of a column, none of which may be infinite."""
-    column = tables.column(table, place)
     numbers = tables.numbers(column)
     if numbers is None:
         raise CaesuraError(f"The column '{name}' is not of numbers.")
@@ -210,26 +197,24 @@ def finite_numbers(table: Any, place: int, name: str) -> Float64[np.ndarray, " T
     return numbers
 
 
-def _standard(
-    loaded: List[Any], place: int, name: str, least: int, is_category: bool
-) -> tuple[float, float]:
-    """The location and the scale of a column; the switches of a category stay 0 and 1."""
+def _standard(name: str, parts: List[Any], least: int, is_category: bool) -> tuple[float, float]:
+    """Return a column's mean and deviation, which is zero if nothing varies.
+
+    The switches of a category stay 0 and 1.
+    """
     if is_category:
-        count, what = _observed_cells([tables.column(one, place) for one in loaded]), "levels"
+        count, what = _count_known(parts), "levels"
     else:
-        numbers = np.concatenate([finite_numbers(one, place, name) for one in loaded])
-        observed = numbers[~np.isnan(numbers)]
+        observed = np.concatenate([finite_numbers(part, name) for part in parts])
+        observed = observed[~np.isnan(observed)]
         count, what = len(observed), "numbers"
     if count < least:
         raise CaesuraError(
             f"The column '{name}' has {count} observed {what}, too few to learn from: "
             f"at least {least} are needed (least_observed)."
         )
-    return (0.0, 1.0) if is_category else _mean_and_deviation(name, observed)
-
-
-def _mean_and_deviation(name: str, observed: Float64[np.ndarray, " n"]) -> tuple[float, float]:
-    """The deviation is zero if nothing varies."""
+    if is_category:
+        return 0.0, 1.0
     if observed.min() == observed.max():
         return float(observed[0]), 0.0  # a mean of equal numbers can be rounded to another one
     with np.errstate(over="ignore", invalid="ignore"):
@@ -261,32 +246,3 @@ def _limit(pair: Any) -> tuple[float | None, float | None]:
     if low is not None and high is not None and not low < high:
         raise CaesuraError(f"The least of a column must be below its most, but {low} is not.")
     return low, high
-
-
-def check_bounds(
-    column: Float64[np.ndarray, " T"], name: str, low: float | None, high: float | None
-) -> None:
-    """Raise an error if an observed number is outside the bounds."""
-    outside = np.zeros(len(column), bool)
-    if low is not None:
-        outside |= column < low
-    if high is not None:
-        outside |= column > high
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise CaesuraError(
-            f"The column '{name}' has {column[row]:g} in row {row}, which is outside its bounds."
-        )
-
-
-def check_covariate(column: Float64[np.ndarray, " T"], name: str) -> None:
-    """Raise an error if a covariate is missing somewhere: nothing would fill it."""
-    if (holes := np.isnan(column)).any():
-        raise CaesuraError(
-            f"The covariate '{name}' is missing in row {int(np.argmax(holes))}: "
-            "what only informs must be complete."
-        )
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(one_line(sentence), CaesuraWarning, stacklevel=3)

@@ -23,16 +23,20 @@ def fill_cells(words: Any, given: Any, filled: Any) -> Any:
     """
     cells = words.copy()
     for name in filled.columns:
-        if name not in given.columns:
-            decimals = _decimals_beside(name, words, given)
-            cells[name] = _written(filled[name], {}, decimals)
-            continue
-        new = (given[name].isna() & filled[name].notna()).to_numpy()
-        if new.any():
+        if name in given.columns:
+            new = (given[name].isna() & filled[name].notna()).to_numpy()
+            if not new.any():
+                continue
             # True may be written as TRUE.
             as_written = dict(zip(given[name].tolist(), words[name], strict=True))
             decimals = _decimals(words[name], given[name])
             cells.loc[new, name] = _written(filled.loc[new, name], as_written, decimals)
+        else:
+            quantile = re.fullmatch(r"(.+)_q[\d.e-]+", str(name), re.DOTALL)
+            column, decimals = quantile[1] if quantile else None, None
+            if column in given.columns:
+                decimals = _decimals(words[column], given[column], MORE_DECIMALS)
+            cells[name] = _written(filled[name], {}, decimals)
     return cells
 
 
@@ -65,19 +69,11 @@ def count_decimals(cells: Iterable[str]) -> int | None:
     return None if len(counts) == 1 or most > DIGITS else int(most)
 
 
-def _decimals(words: Any, column: Any) -> int | None:
+def _decimals(words: Any, column: Any, more: int = 0) -> int | None:
     if column.dtype.kind not in "iuf":
         return None
-    return count_decimals(words[column.notna().to_numpy()])
-
-
-def _decimals_beside(name: str, words: Any, given: Any) -> int | None:
-    """How many decimals a new column has: more than its own column if it is a quantile."""
-    found = re.fullmatch(r"(.+)_q[\d.e-]+", str(name), re.DOTALL)
-    if not found or found[1] not in given.columns:
-        return None
-    decimals = _decimals(words[found[1]], given[found[1]])
-    return None if decimals is None else decimals + MORE_DECIMALS
+    decimals = count_decimals(words[column.notna().to_numpy()])
+    return None if decimals is None else decimals + more
 
 
 def _written(column: Any, as_written: dict[Any, str], decimals: int | None) -> list[str]:

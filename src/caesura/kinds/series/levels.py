@@ -5,7 +5,7 @@ from collections.abc import Sequence as List
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Float64
 
 from caesura.errors import CaesuraError
 from caesura.kinds.series import table as tables
@@ -65,27 +65,6 @@ def shares_of(switches: Float64[np.ndarray, "n m"]) -> Float64[np.ndarray, "n m+
     """Return how often each level occurs, from how often each switch is on."""
     first = 1 - switches.sum(axis=1, keepdims=True)
     return np.concatenate([first, switches], axis=1)
-
-
-def with_levels(
-    column: Any,
-    where: Bool[np.ndarray, " T"],
-    numbers: Int[np.ndarray, " n"],
-    levels: tuple[Level, ...],
-) -> Any:
-    """Return the column of a DataFrame with levels in some rows; of objects if it has no room."""
-    new = [levels[number] for number in numbers]
-    rows = np.flatnonzero(where)
-    if hasattr(column.dtype, "categories"):
-        others = [level for level in dict.fromkeys(new) if level not in column.cat.categories]
-        column = column.cat.add_categories(others)
-    try:
-        filled = column.copy()
-        filled.iloc[rows] = new
-    except (TypeError, ValueError):
-        filled = column.astype(object)
-        filled.iloc[rows] = new
-    return filled
 
 
 def _different(part: Any) -> list[Any]:

@@ -1,43 +1,28 @@
 """Series: a table of numbers and levels, one row a step, from DataFrames, arrays or files."""
 
-import json
 from collections.abc import Sequence as List
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int, Shaped
+from jaxtyping import Bool, Float32, Float64, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.kinds.base import Item, Kind
+from caesura.kinds.base import Kind
 from caesura.kinds.series import table as tables
-from caesura.kinds.series.columns import (
-    Choice,
-    Column,
-    check_bounds,
-    check_covariate,
-    finite_numbers,
-    learn_columns,
-)
-from caesura.kinds.series.csv_cells import fill_cells, plain_csv
-from caesura.kinds.series.levels import level_numbers, shares_of, switches_of
-from caesura.kinds.series.replacement import with_all_rows, with_levels_at, with_numbers_at
+from caesura.kinds.series.columns import Column, learn_columns
+from caesura.kinds.series.item import TableItem
+from caesura.kinds.series.levels import shares_of, switches_of
 from caesura.kinds.series.times import (
     PERIODS,
-    Grid,
-    calendar_features,
-    check_frequency,
     choose_calendar,
-    even_grid,
+    choose_frequency,
     find_time_column,
-    infer_frequency,
     times_of,
 )
-from caesura.kinds.series.view import view_table
-from caesura.sequence import FrameSpec, Sequence
+from caesura.sequence import FrameSpec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,15 +95,10 @@ class Series(Kind):
     def __post_init__(self) -> None:
         for name in self.calendar:
             lookup(PERIODS, name, "part of the calendar")
-        order = [
-            (not column.fills, column.fills and bool(column.levels)) for column in self.columns
-        ]
-        if (
-            not self.filled
-            or order != sorted(order)
-            or len({column.name for column in self.columns}) < len(self.columns)
-            or not all(column.fits(self.width) for column in self.columns)
-        ):
+        order = [(not c.fills, c.fills and bool(c.levels)) for c in self.columns]
+        twins = len({column.name for column in self.columns}) < len(self.columns)
+        fit = all(column.fits(self.width) for column in self.columns)
+        if not self.filled or order != sorted(order) or twins or not fit:
             raise CaesuraError("The columns of the series do not fit together.")
 
     @classmethod
@@ -192,18 +172,11 @@ class Series(Kind):
         if time is None:
             time = find_time_column(loaded[0]) if tables.is_frame(loaded[0]) else ""
         least = whole_number("least_observed", least_observed, 1)
-        choice = Choice(columns, covariates, categorical, bounds, least)
-        learnt = learn_columns(loaded, choice, time)
+        learnt = learn_columns(loaded, time, columns, covariates, categorical, bounds, least)
         indices = [times_of(one, time) for one in loaded if tables.is_frame(one)]
         index = max((i for i in indices if i is not None), key=len, default=None)
-        return cls(
-            columns=learnt,
-            width=len(known),
-            calendar=choose_calendar(index, calendar),
-            freq=_frequency(index, freq),
-            time=time,
-            add_rows=add_rows,
-        )
+        parts, freq = choose_calendar(index, calendar), choose_frequency(index, freq)
+        return cls(learnt, len(known), parts, freq, time, add_rows)
 
     @property
     def filled(self) -> tuple[Column, ...]:
@@ -217,14 +190,10 @@ class Series(Kind):
 
     @property
     def frame(self) -> FrameSpec:
-        informing = sum(column.size for column in self.columns if not column.fills)
-        informing += 2 * len(self.calendar)
-        return FrameSpec(
-            "continuous",
-            sum(column.size for column in self.filled) + informing,
-            informing,
-            tuple(len(column.levels) for column in self.filled if column.levels),
-        )
+        filled = sum(column.size for column in self.filled)
+        size = sum(column.size for column in self.columns) + 2 * len(self.calendar)
+        categories = tuple(len(column.levels) for column in self.filled if column.levels)
+        return FrameSpec("continuous", size, size - filled, categories)
 
     @property
     def components(self) -> list[slice]:
@@ -244,7 +213,9 @@ class Series(Kind):
             where the model needs them.
         """
         if isinstance(data, TableItem):
-            return data if data.kind == self else self.open(tables.TableFile(data.table, data.text))
+            if data.kind == self:
+                return data
+            data = tables.TableFile(data.original, data.text)
         if (path := self.path_of(data)) is not None:
             data = tables.read_table(path)
         text = data.text if isinstance(data, tables.TableFile) else None
@@ -258,10 +229,8 @@ class Series(Kind):
 
     def to_units(self, values: Shaped[np.ndarray, "*n T D"]) -> Float64[np.ndarray, "*n T columns"]:
         """Return the filled numbers in the user's own units and within their bounds."""
-        columns = self.filled[: self.numbers]
-        low = [-np.inf if column.lowest is None else column.lowest for column in columns]
-        high = [np.inf if column.highest is None else column.highest for column in columns]
-        location, scale = np.array([(c.location, c.scale) for c in columns]).reshape(-1, 2).T
+        each = [(c.location, c.scale, *c.bounds) for c in self.filled[: self.numbers]]
+        location, scale, low, high = np.array(each).reshape(-1, 4).T
         return np.clip(location + scale * values[..., : self.numbers], low, high)
 
     def likeliest(self, means: Float32[np.ndarray, "T D"]) -> Float32[np.ndarray, "T D"]:
@@ -296,220 +265,3 @@ class Series(Kind):
                 curves = map(tables.as_numbers, parts)
                 drawn.append(Filled(column.name, item.x, missing, *curves))
         return drawn
-
-
-@dataclass(frozen=True, eq=False)
-class TableItem(Item):
-    """A table on an even grid of steps, and the text of the CSV file that it was read from."""
-
-    suffix: ClassVar[str] = ".csv"
-
-    kind: Series
-    table: Any
-    text: str | None = None
-
-    @property
-    def original(self) -> Any:
-        return self.table
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The steps, and which of them each row is."""
-        index = times_of(self.table, self.kind.time) if tables.is_frame(self.table) else None
-        if index is not None:
-            return even_grid(index, self.kind.freq)
-        if self.kind.freq or self.kind.calendar:
-            raise CaesuraError("The model has learnt from rows with times, but these have none.")
-        return Grid(len(self.table), np.arange(len(self.table)))
-
-    @cached_property
-    def places(self) -> list[int]:
-        """Where the table has the columns of a frame."""
-        if not tables.is_frame(self.table):
-            width = self.table.shape[1]
-            if width != self.kind.width:
-                raise CaesuraError(
-                    f"The series has {width} columns, where the model knows {self.kind.width}."
-                )
-            return [column.place for column in self.kind.columns]
-        known = {name: place for place, name in enumerate(tables.column_names(self.table))}
-        return [lookup(known, column.name, "column") for column in self.kind.columns]
-
-    @property
-    def rows(self) -> Int[np.ndarray, " rows"]:
-        """Which step each row of the table is."""
-        return self.grid.rows
-
-    @property
-    def written_rows(self) -> Int[np.ndarray, " rows"]:
-        """Which step each row of a written table is: with `add_rows`, there is one for each."""
-        return np.arange(self.grid.steps) if self._adds_rows else self.rows
-
-    @property
-    def x(self) -> Shaped[np.ndarray, " rows"]:
-        """The local time of each row of a written table, or its number."""
-        if self.grid.index is None:
-            return np.arange(len(self.table))
-        moments = self.grid.index.tz_localize(None).to_numpy()
-        return np.asarray(moments[self.written_rows])
-
-    @cached_property
-    def sequence(self) -> Sequence:
-        values, frame = self.complete.values, self.kind.frame
-        missing = np.isnan(values) & (np.arange(frame.size) < frame.size - frame.informing)
-        return Sequence(np.where(missing, np.float32(0), values), missing)
-
-    @cached_property
-    def complete(self) -> Sequence:
-        """The standardised table; what is not observed is NaN, which is unknown."""
-        kind, rows = self.kind, self.rows
-        values = np.full((self.grid.steps, kind.frame.size), np.nan, np.float32)
-        for column, place, inside in zip(kind.columns, self.places, kind.components, strict=True):
-            if column.levels:
-                cells = tables.column(self.table, place)
-                found = level_numbers(cells, column.levels, column.name)
-                values[rows, inside] = switches_of(found, len(column.levels))
-            else:
-                found = finite_numbers(self.table, place, column.name)
-                values[rows, inside.start] = (found - column.location) / (column.scale or 1.0)
-            check_bounds(found, column.name, column.lowest, column.highest)
-            if not column.fills:
-                check_covariate(found, column.name)
-        if kind.calendar:
-            waves = calendar_features(self.grid.moments(), kind.calendar)
-            values[:, -waves.shape[1] :] = waves
-        return Sequence(values, np.zeros(values.shape, bool))
-
-    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
-        """Return the table with only the missing values replaced, and its index as it was.
-
-        Columns keep their types, except that whole numbers with gaps become real numbers.
-        """
-        self._check_shape(missing)
-        kind, rows = self.kind, self.written_rows
-        in_units = kind.to_units(values)
-        adds_rows = self._adds_rows
-        filled = with_all_rows(self.table, self.grid, kind.time) if adds_rows else self.table.copy()
-        each = zip(kind.filled, self.places, kind.components, strict=False)
-        for number, (column, place, inside) in enumerate(each):
-            where = missing[rows, inside.start]
-            if not where.any():
-                continue
-            if column.levels:
-                shares = shares_of(values[rows, inside][where].astype(np.float64))
-                filled = with_levels_at(filled, place, where, shares.argmax(axis=1), column.levels)
-            else:
-                new = in_units[rows, number][where]
-                filled = with_numbers_at(filled, place, where, new, column.name)
-        return filled
-
-    def content(self, filled: Any) -> str:
-        """Return the filled table as CSV text.
-
-        If the table was read from CSV, its cells keep their characters, and numbers that fill its
-        gaps have as many decimals as the observed ones of their column.
-        """
-        if not tables.is_frame(filled):
-            import pandas as pd
-
-            return plain_csv(pd.DataFrame(filled, columns=tables.column_names(filled)))
-        if self.text is None or len(filled) not in (len(self.table), len(self.written_rows)):
-            return plain_csv(filled)
-        words, given = self._words, self.table
-        if len(filled) > len(given):
-            given = with_all_rows(given, self.grid, self.kind.time)
-            words = words.set_axis(self.rows).reindex(range(len(filled))).fillna("")
-            words[self.kind.time] = filled[self.kind.time].astype(str)
-        return plain_csv(fill_cells(words, given, filled))
-
-    def plain(self, filled: Any) -> Any:
-        """Return a table as an object of columns, index and data, an array as a list of lists."""
-        if tables.is_frame(filled):
-            text = filled.to_json(orient="split", date_format="iso", double_precision=15)
-            return json.loads(text)
-        if filled.dtype.kind == "f":  # NaN, in a column that is left as it is, is no JSON
-            filled = np.where(np.isnan(filled), np.array(None), filled)
-        return filled.tolist()
-
-    def probabilities(self, means: Float32[np.ndarray, "T D"]) -> dict[str, Any]:
-        """Return how often each level of each category was drawn, from the means of draws.
-
-        Returns
-        -------
-        dict
-            By the name of the category, a table of the shares of its levels: a DataFrame or an
-            array, as the user's table is, with as many rows as `write` gives.
-        """
-        index = getattr(self.table, "index", None)
-        if self._adds_rows:
-            index = self.grid.index
-        found, components = dict[str, Any](), self.kind.components
-        for number in range(self.kind.numbers, len(self.kind.filled)):
-            column = self.kind.columns[number]
-            share = shares_of(means[self.written_rows, components[number]].astype(np.float64))
-            if index is not None:
-                share = type(self.table)(share, index=index, columns=list(column.levels))
-            found[column.name] = share
-        return found
-
-    def cells(self, places: Bool[np.ndarray, "T D"]) -> int:
-        """Return how many cells of the table the places in frames stand for."""
-        firsts = [inside.start for inside in self.kind.components[: len(self.kind.filled)]]
-        return int(places[:, firsts].sum())
-
-    def view(self, filled: Any) -> dict[str, Any]:
-        """Return the columns of numbers, their times, and the names of the other columns."""
-        return view_table(filled, self.kind.time)
-
-    @property
-    def _adds_rows(self) -> bool:
-        return self.kind.add_rows and self.grid.index is not None
-
-    @cached_property
-    def _words(self) -> Any:
-        """The cells of the CSV file as they are written there."""
-        assert self.text is not None
-        return tables.read_words(self.text, self.table.shape[1])
-
-
-def columns_of_format_1(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `Series` as JSON, from those that model files of format 1 have.
-
-    There, each property of the columns was a list of its own.
-
-    Raises
-    ------
-    CaesuraError
-        If the lists do not fit together.
-    """
-    try:
-        names, numbers = fields["names"], len(fields["lowest"])
-        each = [fields[key] for key in ("places", "locations", "scales", "levels")]
-        bounds = [fields[key] + [None] * (len(names) - numbers) for key in ("lowest", "highest")]
-        columns = [
-            {
-                "name": name,
-                "place": place,
-                "location": location,
-                "scale": scale,
-                "levels": levels,
-                "lowest": lowest,
-                "highest": highest,
-                "fills": number < fields["filled"],
-            }
-            for number, (name, place, location, scale, levels, lowest, highest) in enumerate(
-                zip(names, *each, *bounds, strict=True)
-            )
-        ]
-        others = ("width", "calendar", "freq", "time", "add_rows")
-        return {"columns": columns} | {key: fields[key] for key in others if key in fields}
-    except (KeyError, TypeError, ValueError) as error:
-        raise CaesuraError("The columns of the series do not fit together.") from error
-
-
-def _frequency(index: Any, asked: Any) -> str:
-    if asked is None:
-        return "" if index is None else infer_frequency(index)
-    if index is None:
-        raise CaesuraError("A frequency is for rows that have times.")
-    return check_frequency(asked)

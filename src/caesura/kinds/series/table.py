@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Shaped
+from jaxtyping import Float64
 
 from caesura.errors import CaesuraError, ExtraMissingError
 from caesura.files import cannot_read
@@ -52,7 +52,11 @@ def load_table(data: Any) -> Any:
     except (TypeError, ValueError):
         raise CaesuraError("A series is a table of numbers, each row as long.") from None
     if array.dtype == object:
-        array = _numbers_of_objects(array)
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            sentence = "A series holds numbers, and None or NaN where one is missing."
+            raise CaesuraError(sentence) from None
     if array.dtype.kind not in "biuf":
         raise CaesuraError(f"A series holds numbers, not {array.dtype}.")
     if array.ndim != 2:
@@ -100,14 +104,7 @@ def as_numbers(column: Any) -> Float64[np.ndarray, " T"]:
 
 def missing(column: Any) -> Any:
     """Return where the column holds nothing."""
-    if isinstance(column, np.ndarray):
-        return np.array([value is None or value != value for value in column], bool)
-    return column.isna().to_numpy()
-
-
-def float_type(column: Any) -> Any:
-    """Return the type of new numbers for a column, so that pandas has nothing to cast."""
-    return np.dtype(f"f{column.dtype.itemsize}" if column.dtype.kind == "f" else "f8")
+    return np.isnan(column) if isinstance(column, np.ndarray) else column.isna().to_numpy()
 
 
 def mixes(column: Any) -> str | None:
@@ -115,8 +112,8 @@ def mixes(column: Any) -> str | None:
     if isinstance(column, np.ndarray) or column.dtype.kind not in "OUT":
         return None
     words = column[~missing(column)]
-    parsed = [_is_number(word) for word in words]
-    return str(words.iloc[parsed.index(False)]) if any(parsed) and not all(parsed) else None
+    is_number = [_is_number(word) for word in words]
+    return str(words.iloc[is_number.index(False)]) if len(set(is_number)) == 2 else None
 
 
 def read_table(path: Path) -> TableFile:
@@ -198,9 +195,9 @@ def _pandas() -> Any:
 
 
 def _check_names(names: list[str]) -> None:
-    twice, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise CaesuraError(f"The table has two columns called '{twice}'.")
+    for name, count in Counter(names).most_common(1):
+        if count > 1:
+            raise CaesuraError(f"The table has two columns called '{name}'.")
 
 
 def _check_parquet(path: Path) -> None:
@@ -217,12 +214,3 @@ def _is_number(word: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return True
-
-
-def _numbers_of_objects(array: Shaped[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise CaesuraError(
-            "A series holds numbers, and None or NaN where one is missing."
-        ) from None

@@ -23,17 +23,17 @@ class Grid(NamedTuple):
     rows: Int[np.ndarray, " rows"]
     index: Any = None  # the pandas index of all steps, where the rows have times
 
-    def moments(self) -> Shaped[np.ndarray, " steps"]:
-        """The local time at each step."""
-        return self.index.tz_localize(None).to_numpy().astype("datetime64[s]")
-
 
 def times_of(table: Any, column: str) -> Any:
     """Return the times of a pandas table, from its index or a column; None if it has none."""
     import pandas as pd
 
     if column:
-        index = _parse(table, column)
+        lookup(dict.fromkeys(table.columns), column, "column")
+        if numbers(table[column]) is not None:
+            raise CaesuraError(f"The column '{column}' holds numbers, where times are needed.")
+        if (index := _parse(table[column])) is None:
+            raise CaesuraError(f"The column '{column}' holds something that is no time.")
     elif isinstance(table.index, pd.PeriodIndex):
         raise CaesuraError("The index holds periods: make moments of them by `.to_timestamp()`.")
     elif isinstance(table.index, pd.DatetimeIndex):
@@ -42,9 +42,8 @@ def times_of(table: Any, column: str) -> Any:
         return None
     if index.hasnans:
         raise CaesuraError(f"Row {int(np.argmax(index.isna()))} has no time.")
-    late = np.flatnonzero(np.diff(index.asi8) <= 0)
-    if len(late):
-        row = int(late[0]) + 1
+    if (late := np.diff(index.asi8) <= 0).any():
+        row = int(np.argmax(late)) + 1
         what = "has the time of the row before" if index[row] == index[row - 1] else "goes back"
         raise CaesuraError(
             f"Times must increase from row to row, but row {row} ({index[row]}) {what}: "
@@ -55,20 +54,18 @@ def times_of(table: Any, column: str) -> Any:
 
 def find_time_column(table: Any) -> str:
     """Return the first column if it holds times and the index does not, and '' otherwise."""
-    first = str(table.columns[0])
     column = table.iloc[:, 0]
     if times_of(table, "") is not None or column.dtype.kind == "b" or numbers(column) is not None:
         return ""
-    return first if _parsed(column) is not None else ""
+    return "" if _parse(column) is None else str(table.columns[0])
 
 
 def even_grid(index: Any, frequency: str) -> Grid:
     """Return all steps from the first time to the last; without a frequency, each row is one."""
     import pandas as pd
 
-    rows = np.arange(len(index))
     if not frequency:
-        return Grid(len(index), rows, index)
+        return Grid(len(index), np.arange(len(index)), index)
     # Counted first, since a wrong frequency can ask for more steps than there is memory for.
     steps = (index[-1] - index[0]) / _shortest(check_frequency(frequency))
     if steps > SPARSEST * len(index) + 1000:
@@ -82,6 +79,11 @@ def even_grid(index: Any, frequency: str) -> Grid:
         odd = index[int(np.argmax(rows < 0))]
         raise CaesuraError(f"The time {odd} is not on the grid of the frequency '{frequency}'.")
     return Grid(len(grid), rows, grid)
+
+
+def local_times(index: Any) -> Shaped[np.ndarray, " T"]:
+    """Return the times of a pandas index, by the clock of its time zone."""
+    return np.asarray(index.tz_localize(None))
 
 
 def check_frequency(frequency: Any) -> str:
@@ -99,33 +101,30 @@ def check_frequency(frequency: Any) -> str:
     )
 
 
-def infer_frequency(index: Any) -> str:
-    """Return the frequency whose grid has all times, and perhaps others; '' if none is found."""
+def choose_frequency(index: Any, asked: Any) -> str:
+    """Return the frequency asked for, or one whose grid has all times; '' if none is found."""
+    if asked is not None and index is None:
+        raise CaesuraError("A frequency is for rows that have times.")
+    if asked is not None:
+        return check_frequency(asked)
+    if index is None or len(index) < 3:
+        return ""
     import pandas as pd
     from pandas.tseries.frequencies import to_offset
 
-    if len(index) < 3:
-        return ""
     if (regular := pd.DatetimeIndex(index, freq="infer").freq) is not None:
         return str(regular.freqstr)
     steps, counts = np.unique(np.diff(index.asi8), return_counts=True)
     usual = pd.Timedelta(int(steps[counts.argmax()]), unit=index.unit)
-    if usual >= pd.Timedelta(days=1):
-        for frequency in CALENDAR_FREQUENCIES:
-            # Each is tried only where it is about the usual step, or a short grid would be long.
-            if (
-                0.5 < usual / _shortest(frequency) < 1.2
-                and index.isin(pd.date_range(index[0], index[-1], freq=frequency)).all()
-            ):
-                return frequency
+    for frequency in CALENDAR_FREQUENCIES if usual >= pd.Timedelta(days=1) else ():
+        # Each is tried only where it is about the usual step, or a short grid would be long.
+        near = 0.5 < usual / _shortest(frequency) < 1.2
+        if near and index.isin(pd.date_range(index[0], index[-1], freq=frequency)).all():
+            return frequency
     if np.all(steps % steps[counts.argmax()] == 0):
         return str(to_offset(usual).freqstr)
-    warnings.warn(
-        "The times are not evenly spaced: rows are taken as steps of equal length, "
-        "unless a frequency is specified (freq).",
-        CaesuraWarning,
-        stacklevel=2,
-    )
+    sentence = "The times are not evenly spaced: rows are taken as steps of equal length"
+    warnings.warn(f"{sentence}, unless a frequency is specified (freq).", CaesuraWarning, 2)
     return ""
 
 
@@ -135,15 +134,12 @@ def choose_calendar(index: Any, asked: Any) -> tuple[str, ...]:
     A period shorter than a step is constant, and one longer than half of the time was seen once.
     """
     if asked != "auto":
-        names = tuple(asked or ())
-        for name in names:
-            lookup(PERIODS, name, "part of the calendar")
-        if names and index is None:
+        if asked and index is None:
             raise CaesuraError("The calendar needs rows that have times.")
-        return names
+        return tuple(asked or ())
     if index is None or len(index) < 2:
         return ()
-    moments = index.tz_localize(None).to_numpy()
+    moments = local_times(index)
     step, span = np.median(np.diff(moments)), moments[-1] - moments[0]
     return tuple(name for name, period in PERIODS.items() if 2 * step <= period <= span / 2)
 
@@ -152,6 +148,7 @@ def calendar_features(
     moments: Shaped[np.ndarray, " T"], names: tuple[str, ...]
 ) -> Float[np.ndarray, "T F"]:
     """Return where in its periods each moment is: a sine and a cosine for each period."""
+    moments = moments.astype("datetime64[s]")
     waves = [wave(2 * np.pi * _phase(moments, n)) for n in names for wave in (np.sin, np.cos)]
     return np.stack(waves, axis=1) if waves else np.zeros((len(moments), 0))
 
@@ -174,16 +171,7 @@ def _shortest(frequency: str) -> Any:
     return (some[1:] - some[:-1]).min()
 
 
-def _parse(table: Any, column: str) -> Any:
-    lookup(dict.fromkeys(table.columns), column, "column")
-    if numbers(table[column]) is not None:
-        raise CaesuraError(f"The column '{column}' holds numbers, where times are needed.")
-    if (index := _parsed(table[column])) is None:
-        raise CaesuraError(f"The column '{column}' holds something that is no time.")
-    return index
-
-
-def _parsed(column: Any) -> Any:
+def _parse(column: Any) -> Any:
     """The times of a column, or None."""
     import pandas as pd
 

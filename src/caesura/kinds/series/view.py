@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
 from caesura.errors import CaesuraError
 from caesura.kinds.series import table as tables
 from caesura.kinds.series.columns import finite_numbers
-from caesura.kinds.series.times import times_of
+from caesura.kinds.series.times import local_times, times_of
 
 
 def view_table(table: Any, time: str = "") -> dict[str, Any]:
@@ -33,29 +32,18 @@ def view_table(table: Any, time: str = "") -> dict[str, Any]:
     CaesuraError
         If no column holds numbers.
     """
-    names = tables.column_names(table)
-    index = times_of(table, time) if tables.is_frame(table) else None
-    x = np.arange(len(table), dtype=float) if index is None else _seconds(index)
-    columns = [
-        {"name": name, "values": _values(finite_numbers(table, place, name))}
-        for place, name in enumerate(names)
-        if name != time and _has_numbers(tables.column(table, place))
-    ]
+    x = np.arange(len(table), dtype=float)
+    if tables.is_frame(table) and (index := times_of(table, time)) is not None:
+        x = local_times(index).astype("datetime64[ms]").astype(np.int64) / 1000
+    columns, others = [], []
+    for place, name in enumerate(tables.column_names(table)):
+        column = tables.column(table, place)
+        found = None if name == time else tables.numbers(column)
+        if found is not None and not np.isnan(found).all():
+            values = [None if v != v else v for v in finite_numbers(column, name).tolist()]
+            columns.append({"name": name, "values": values})
+        elif name != time:
+            others.append(name)
     if not columns:
         raise CaesuraError("The table has no column of numbers.")
-    shown = {time, *(column["name"] for column in columns)}
-    others = [name for name in names if name not in shown]
     return {"time": time or None, "x": x.tolist(), "columns": columns, "others": others}
-
-
-def _seconds(index: Any) -> Float64[np.ndarray, " rows"]:
-    return index.tz_localize(None).to_numpy().astype("datetime64[ms]").astype(np.int64) / 1000
-
-
-def _has_numbers(column: Any) -> bool:
-    found = tables.numbers(column)
-    return found is not None and not np.isnan(found).all()
-
-
-def _values(found: Float64[np.ndarray, " rows"]) -> list[float | None]:
-    return [None if number != number else number for number in found.tolist()]

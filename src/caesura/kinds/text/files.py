@@ -5,7 +5,6 @@ import lzma
 import os
 import stat
 from collections.abc import Iterator
-from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
 
@@ -44,14 +43,15 @@ def read_parts(path: Path) -> Iterator[str]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
+    packed, size = path.suffix.lower() == ".xz", 0
     try:
-        if path.suffix.lower() == ".xz":
-            with lzma.open(path) as unpacked:
-                yield from _bounded(unpacked, path)
-        else:
-            with open(path, "rb") as file:
-                whole = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-                yield from _read(file) if whole else _bounded(file, path)
+        with lzma.open(path) if packed else open(path, "rb") as file:
+            bounded = packed or not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            while block := file.read(1 << 20):
+                size += len(block)
+                if bounded and size > MOST_BYTES:
+                    raise CaesuraError(f"The file '{path}' holds more than {MOST_BYTES} bytes.")
+                yield block
     except CaesuraError:
         raise
     except OSError as error:
@@ -60,17 +60,3 @@ def _blocks(path: Path) -> Iterator[bytes]:
         raise CaesuraError(f"Cannot read '{path}': {error}.") from error
     except (lzma.LZMAError, EOFError) as error:
         raise CaesuraError(f"The file '{path}' is not a whole xz file.") from error
-
-
-def _read(file: BufferedIOBase) -> Iterator[bytes]:
-    while block := file.read(1 << 20):
-        yield block
-
-
-def _bounded(file: BufferedIOBase, path: Path) -> Iterator[bytes]:
-    size = 0
-    for block in _read(file):
-        size += len(block)
-        if size > MOST_BYTES:
-            raise CaesuraError(f"The file '{path}' holds more than {MOST_BYTES} bytes.")
-        yield block

@@ -115,7 +115,6 @@ class Text(Kind):
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size
             counts[ord(gap_char)] = 0
-            _leave_out_controls(counts)
             symbols = _most_frequent(counts, whole_number("alphabet_size", size, 1))
         elif alphabet_size is None:
             symbols = _check_alphabet(PAPER if alphabet == "paper" else alphabet)
@@ -142,9 +141,6 @@ class Text(Kind):
             raise CaesuraError("The text is empty.")
         return TextItem(self, text)
 
-    def open_content(self, content: Any) -> "TextItem":
-        return self.open(content)
-
     def symbols(self) -> list[str]:
         return list(self.alphabet)
 
@@ -154,16 +150,12 @@ class Text(Kind):
         return plot_text(fill.best, fill.places[:, 0], fill.confidence)
 
     @cached_property
-    def _numbers(self) -> Int32[np.ndarray, " codes"]:
-        """The number of each code point; the last entry is for all beyond the alphabet."""
+    def numbers(self) -> Int32[np.ndarray, " codes"]:
+        """The number of each code point, or `UNKNOWN`; the last entry is for all beyond it."""
         symbols = _codes(self.alphabet)
         numbers = np.full(int(symbols.max()) + 2, UNKNOWN, np.int32)
         numbers[symbols] = np.arange(len(symbols))
         return numbers
-
-    def numbers_of(self, codes: UInt32[np.ndarray, " T"]) -> Int32[np.ndarray, " T"]:
-        """Return the numbers of code points; those outside the alphabet are `UNKNOWN`."""
-        return self._numbers[np.minimum(codes, len(self._numbers) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,16 +165,12 @@ class TextItem(Item):
     suffix: ClassVar[str] = ".txt"
 
     kind: Text
-    text: str
-
-    @property
-    def original(self) -> str:
-        return self.text
+    original: str
 
     @cached_property
     def codes(self) -> UInt32[np.ndarray, " T"]:
         """The code points, read-only."""
-        return _codes(self.text)
+        return _codes(self.original)
 
     @cached_property
     def sequence(self) -> Sequence:
@@ -193,7 +181,8 @@ class TextItem(Item):
     @cached_property
     def complete(self) -> Sequence:
         """The text as it stands: the gap character is a symbol of the alphabet, or unknown."""
-        values = self.kind.numbers_of(self.codes)[:, None]
+        numbers = self.kind.numbers
+        values = numbers[np.minimum(self.codes, len(numbers) - 1)][:, None]
         return Sequence(values, np.zeros(values.shape, bool))
 
     def write(self, values: Int[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> str:
@@ -209,7 +198,7 @@ class TextItem(Item):
         return filled
 
     def describe(self, step: int) -> str:
-        return f"character {self.text[step]!r} at position {step}"
+        return f"character {self.original[step]!r} at position {step}"
 
 
 def _codes(text: str) -> UInt32[np.ndarray, " T"]:
@@ -227,34 +216,30 @@ def _count(texts: Iterable[Any]) -> Int64[np.ndarray, " codes"]:
     return counts
 
 
-def _leave_out_controls(counts: Int64[np.ndarray, " codes"]) -> None:
-    """A net should not write them: they are often signs of a file that is not text."""
-    found = [chr(code) for code in CONTROLS if counts[code]]
-    if found:
-        some = f"{counts[CONTROLS].sum()} control characters, such as {found[0]!r}"
+def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
+    """Return characters in the order of their code points, by which ties are broken, too.
+
+    Control characters are left out: they are often signs of a file that is not text.
+    """
+    if counts[CONTROLS].any():
+        first = chr(CONTROLS[int(np.argmax(counts[CONTROLS] > 0))])
+        some = f"{counts[CONTROLS].sum()} control characters, such as {first!r}"
         sentence = f"The texts have {some}: they are left out of the alphabet."
         warnings.warn(sentence, CaesuraWarning, stacklevel=3)
         counts[CONTROLS] = 0
-
-
-def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
-    """In the order of their code points, by which ties are broken, too."""
     seen = np.flatnonzero(counts)
     chosen = seen[np.argsort(-counts[seen], kind="stable")[:size]]
     return "".join(map(chr, sorted(chosen)))
 
 
 def _check_alphabet(alphabet: Any) -> str:
+    wanted = "'learn', 'paper' or a string of symbols"
     if not isinstance(alphabet, str) or not alphabet:
-        raise CaesuraError(
-            f"The alphabet is 'learn', 'paper' or a string of symbols, not {alphabet!r}."
-        )
+        raise CaesuraError(f"The alphabet is {wanted}, not {alphabet!r}.")
     twice, count = Counter(alphabet).most_common(1)[0]
     if count > 1:
-        raise CaesuraError(
-            f"The alphabet holds {twice!r} twice, "
-            "but it is 'learn', 'paper' or a string of symbols, each of them once."
-        )
+        again = f"The alphabet holds {twice!r} twice"
+        raise CaesuraError(f"{again}, but it is {wanted}, each of them once.")
     return alphabet
 
 
