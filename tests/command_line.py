@@ -53,7 +53,7 @@ def trained(folder):
     told = {
         "text": run(
             *("train", "text", folder / "text.txt", "-o", folder / "text.model", "--json"),
-            *("--recipe", "nade,rnn", *settings("steps=4", "valid_steps=50")),
+            *("--recipe", "nade,rnn", *settings("steps=4", "valid_steps=50", "strategy=nade")),
         ),
         "music": run(
             *("train", "music", folder / "song.mid", "-o", folder / "music.model"),

@@ -135,12 +135,13 @@ def test_a_long_text_is_filled_gap_by_gap_as_if_each_were_alone():
 PROGRAM = """
 import sys, jax
 jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
+jax.config.update("jax_disable_most_optimizations", True)
 import numpy as np
 from model_files import make_filler
 draw = np.random.default_rng(0)
-table = draw.normal(size=(400, 3))
+table = draw.normal(size=(200, 3))
 table[draw.random(table.shape) < 0.3] = np.nan
-fill = make_filler("mixture").fill(table, draws=90, strategy="bothways")
+fill = make_filler("mixture").fill(table, draws=40, strategy="bothways")
 np.save(sys.argv[2], fill.drawn)
 """
 
@@ -153,7 +154,7 @@ def test_draws_are_the_same_on_any_number_of_devices(tmp_path):
         subprocess.run(program, check=True, cwd=Path(__file__).parent)
         found.append(np.load(place))
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)
-    assert len(np.unique(found[0][:, 0])) == 90  # the parts are not the same
+    assert len(np.unique(found[0][:, 0])) == 40  # the parts are not the same
 
 
 def test_the_number_of_draws_does_not_change_the_first_of_them():

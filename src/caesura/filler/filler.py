@@ -177,10 +177,10 @@ class Filler(Model[Net]):
         Examples
         --------
         >>> import caesura
-        >>> filler = caesura.load("text")
-        >>> fills = filler.fill_many(["The qu___ brown fox", "a lazy d__"], return_exceptions=True)
-        >>> len(fills)
-        2
+        >>> filler, texts = caesura.load("text"), ["The qu___ brown fox", "The lazy d__ and a c__"]
+        >>> fills = filler.fill_many(caesura.Request(text, strategy="nade") for text in texts)
+        >>> [fill.best[:8] for fill in fills]
+        ['The quic', 'The lazy']
         """
         answers: dict[int, Any] = {}
         opened: dict[int, Opened] = {}
