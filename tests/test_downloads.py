@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_written_gets_one_sentence(monkeypatch, server, 
     tmp_path.chmod(0o500)
     if os.access(tmp_path, os.W_OK):
         pytest.skip("this user may write everywhere")
-    with pytest.raises(CaesuraError, match="Cannot make the directory .*: permission denied") as no:
+    with pytest.raises(
         CaesuraError, match=r"Cannot make the directory .*: permission denied"
     ) as no:
         datasets.fetch("toy", tmp_path)
