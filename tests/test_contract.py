@@ -188,10 +188,11 @@ def three_windows(strategy: Strategy, net: Nets) -> tuple[list[Window], Window]:
     return alone, around_each(net, sequences, stops)
 
 
-SLOW = [pytest.param(n, marks=pytest.mark.slow) if n in ("bayes", "sir") else n for n in STRATEGIES]
+SLOW = ("bayes", "gsn", "sir")
+EACH = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in STRATEGIES]
 
 
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize("name", EACH)
 def test_with_a_key_of_its_own_a_window_does_not_depend_on_the_others(name):
     strategy = STRATEGIES[name](**OPTIONS[name] | MANY.get(name, {}))
     net = make_net(strategy.net, "softmax")

@@ -69,7 +69,9 @@ def test_every_gap_counts_once_as_if_it_were_alone(name, state_bytes, monkeypatc
     assert positions.standard_error == pytest.approx(steps.std(axis=0, ddof=1) / 16**0.5, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["gsn", "onegram", "sir"])
+@pytest.mark.parametrize(
+    "name", ["onegram", *(pytest.param(n, marks=pytest.mark.slow) for n in ("gsn", "sir"))]
+)
 def test_an_evaluation_is_that_of_its_parts(name):
     strategy = STRATEGIES[name]()
     pair = Pair(make_net("forward", "softmax"), make_net("bidirectional", "softmax"))

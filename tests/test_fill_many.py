@@ -34,6 +34,7 @@ def test_company_changes_nothing(strategy):
         same(fill, filler.fill(request.data, seed=request.seed, **asked))
 
 
+@pytest.mark.slow
 def test_songs_go_together_too():
     filler = music_filler()
     roll = (np.random.default_rng(0).random((30, 88)) < 0.05).astype(float)

@@ -119,7 +119,7 @@ SMALL = {
 }
 
 
-FAST = ("two particles", "two gaps", "switches")
+FAST = ("two particles", "switches")
 
 
 @pytest.mark.parametrize(

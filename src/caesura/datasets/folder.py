@@ -102,7 +102,9 @@ def load(name: Any, split: Any, folder: Folder = None, *, limit: int | None = No
 
     Examples
     --------
-    >>> songs = caesura.datasets.load("jsb_chorales", "train", limit=1000)
+    The first chorales, up to a thousand steps::
+
+        songs = caesura.datasets.load("jsb_chorales", "train", limit=1000)
     """
     dataset, place = lookup(DATASETS, name, "data set"), data_folder(folder)
     lookup(dict.fromkeys(SPLITS), split, "split")

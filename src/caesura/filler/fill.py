@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import DTypeLike
 
 from caesura.filler.passes import Filled, quantile_of
+from caesura.filler.running import Opened
 from caesura.kinds.base import Item, Kind
 from caesura.sequence import Sequence as Steps
 
@@ -266,21 +267,13 @@ class SeriesFill(Fill):
         return self.item.probabilities(self._with(self.drawn.mean(axis=0)))
 
 
-def assemble(
-    item: Item,
-    kind: Kind,
-    sequence: Steps,
-    parts: Sequence[Filled],
-    *,
-    samples: int,
-    strategy: str,
-    seed: int,
-) -> Fill:
+def assemble(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
     """Return the fill of a whole sequence from those of its stretches.
 
     Stretches are independent given what is observed, so log-probabilities add up, and the best
     completion has the best fill of every stretch.
     """
+    sequence, samples = opened.sequence, opened.request.samples
     scale, numbers = kind.log_scale(sequence.missing), kind.symbols() is None
     if not parts:
         parts = [_nothing(samples, sequence.values.dtype)]
@@ -288,7 +281,7 @@ def assemble(
     errors = np.sum([part.errors**2 for part in parts], axis=0) ** 0.5
     best_error = sum(part.best_error**2 for part in parts) ** 0.5
     return (SeriesFill if numbers else Fill)(
-        item=item,
+        item=opened.item,
         kind=kind,
         sequence=sequence,
         places=np.concatenate([part.places for part in parts]),
@@ -296,8 +289,8 @@ def assemble(
         log_prob=LogProb(sum(part.best_log_prob for part in parts) - scale, best_error),
         log_probs=scores[:samples],
         standard_errors=errors[:samples],
-        strategy=strategy,
-        seed=seed,
+        strategy=opened.method.name,
+        seed=opened.request.seed,
         chosen=np.concatenate([part.best for part in parts]),
         drawn=np.concatenate([part.drawn for part in parts], axis=1),
         scores=np.zeros(0) if numbers else scores,

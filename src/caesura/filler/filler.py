@@ -11,7 +11,6 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.filler.fill import Fill, LogProb, Marginals, assemble
 from caesura.filler.passes import (
     Chances,
-    Filled,
     Method,
     fill_pass,
     marginals_pass,
@@ -192,7 +191,7 @@ class Filler(Model[Net]):
         answers |= run_all(fill_pass, opened, report)
         for number, one in opened.items():
             if isinstance(parts := answers.get(number, []), list):
-                answers[number] = self._assemble(one, parts)
+                answers[number] = assemble(self.kind, one, parts)
         in_order = [answers[number] for number in sorted(answers)]
         for answer in in_order:
             if isinstance(answer, Exception) and not return_exceptions:
@@ -232,7 +231,8 @@ class Filler(Model[Net]):
         True
         """
         item = self.kind.open(data)
-        complete = Sequence(*self._checked(item.complete, item.complete.missing))
+        nothing = item.complete.missing
+        complete = Sequence(self._frame.check(item.complete.values, nothing), nothing)
         if complete.gaps:
             raise CaesuraError("The data must be complete, but some of it is missing.")
         mask = mask_of(missing, complete) & self._frame.fillable
@@ -347,6 +347,8 @@ class Filler(Model[Net]):
     def group(self, request: Request) -> Hashable:
         """Return a value that is equal for requests which `fill_many` fills in one pass."""
         one = self._open(request)
+        if not one.method.strategy.batched:
+            return object()  # equal to no other
         return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
 
     def states(self, request: Request) -> int:
@@ -397,9 +399,6 @@ class Filler(Model[Net]):
     def _frame(self) -> Frame:
         return next(iter(self.nets.values())).frame
 
-    def _checked(self, sequence: Sequence, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._frame.check(sequence.values, mask), mask
-
     def _open(self, request: Request) -> Opened:
         """Read the data of a request, once."""
         seed_of(request.seed)
@@ -409,7 +408,8 @@ class Filler(Model[Net]):
         mask = item.sequence.missing
         if request.missing is not None:
             mask = mask | (mask_of(request.missing, item.sequence) & self._frame.fillable)
-        return self._cut(request, item, Sequence(*self._checked(item.sequence, mask)))
+        values = self._frame.check(item.sequence.values, mask)
+        return self._cut(request, item, Sequence(values, mask))
 
     def _cut(self, request: Request, item: Item, sequence: Sequence) -> Opened:
         draws = self.kind.draws if request.draws is None else request.draws
@@ -417,17 +417,6 @@ class Filler(Model[Net]):
         stretches = cut(sequence, self._frame, self.kind.stretch, self.kind.around)
         method = self.method(request.strategy)
         return Opened(request, item, sequence, method, draws, stretches)
-
-    def _assemble(self, one: Opened, parts: list[Filled]) -> Fill:
-        return assemble(
-            one.item,
-            self.kind,
-            one.sequence,
-            parts,
-            samples=one.request.samples,
-            strategy=one.method.name,
-            seed=one.request.seed,
-        )
 
 
 def _described(name: str, net: Net) -> str:
