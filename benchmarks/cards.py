@@ -5,7 +5,7 @@
     python benchmarks/cards.py write text      the card, from these results and the model file
 
 `--share 0.01` measures on a hundredth of the gaps, to see that it runs. The sets are those of
-`caesura data list`, in the folder that CAESURA_DATA names.
+`caesura data list`, in the directory that CAESURA_DATA names.
 """
 
 import argparse
@@ -113,10 +113,7 @@ def measure(name: str, share: float) -> None:
     card, filler = CARDS[name], caesura.load(name)
     found: dict[str, dict[str, Any]] = {}
     for set_name in card.sets:
-        sequences = [
-            filler.kind.read_complete(item).values
-            for item in datasets.load(set_name, "test", limit=STEPS)
-        ]
+        sequences = filler.read(datasets.load(set_name, "test", limit=STEPS))
         found[set_name] = {}
         for strategy, most in card.gaps.items():
             options = card.options.get(strategy, {})
@@ -160,8 +157,10 @@ def write(name: str) -> None:
 
 
 def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
-    card, training, frame = CARDS[name], info["training"], KINDS[name].frame
-    default = {s: r[info["strategy"]]["calibration"] for s, r in results["sets"].items()}
+    card, training = CARDS[name], info["training"]
+    frame = next(iter(info["nets"].values()))["frame"]["name"]
+    default = pretrained.default_strategy(name) or info["strategy"]
+    calibration = {s: r[default]["calibration"] for s, r in results["sets"].items()}
     parts = [
         f"# The model `{name}`",
         "<!-- Made by `python benchmarks/cards.py`: change that, not this. -->",
@@ -208,12 +207,12 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         "## Calibration",
         f"Each step of a gap by itself. The statement is that {STATEMENT[frame]}; the calibration "
         f"error is the mean distance between what is stated and what comes true, in {BINS} bins. "
-        f"With `{info['strategy']}`, by position in the gap:",
+        f"With `{default}`, the default, by position in the gap:",
         _table(
             ["set", "position", *COLUMNS[frame].values()],
             [
                 [f"`{s}`", str(step + 1), *(f"{c[step]:.3f}" for c in said["by_position"].values())]
-                for s, said in default.items()
+                for s, said in calibration.items()
                 for step in range(results["gap"])
             ],
         ),
@@ -222,7 +221,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
             ["set", "statements", "stated", "true"],
             [
                 [f"`{s}`", str(b["statements"]), f"{b['stated']:.3f}", f"{b['true']:.3f}"]
-                for s, said in default.items()
+                for s, said in calibration.items()
                 for b in said["reliability"]
                 if b["statements"]
             ],

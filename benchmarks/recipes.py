@@ -90,7 +90,7 @@ def compare(arguments: argparse.Namespace) -> None:
         (record,) = filler.training["nets"].values()
         told = ", ".join(f"{name} = {value}" for name, value in change.items()) or "none"
         method = filler.method(None)
-        sequences = [filler.kind.read_complete(item).values for item in valid]
+        sequences = filler.read(valid)
         gap = score_gaps(method.net, method.strategy, sequences, limit=arguments.gaps)
         print(
             f"| {told} | {record['validation_nll']:.4f} | {gap.nll:.2f} ± {gap.standard_error:.2f} "

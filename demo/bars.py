@@ -64,7 +64,7 @@ def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
     ranked = dict.fromkeys(fill.samples[number] for number in np.argsort(-fill.log_probs))
     return Refilled(
         original=song,
-        erased=kind.write(song, missing, np.zeros_like(fill.values)),
+        erased=fill.item.write(np.zeros_like(fill.values), missing),
         filled=list(ranked)[:SHOWN],
         bars=bars,
         gap=gap,

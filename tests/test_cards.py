@@ -41,7 +41,7 @@ def test_a_card_holds_what_was_measured_and_how_the_model_was_made(made):
     cards.write("text")
     card = (made / "text.md").read_text()
     filler = caesura.load("text")
-    sequences = [filler.kind.read_complete(text).values for text in datasets.load("wiki96", "test")]
+    sequences = filler.read(datasets.load("wiki96", "test"))
     for name, limit in (("sir", 3), ("nade", 5), ("onegram", 9)):
         method = filler.method(name)
         result = score_gaps(method.net, method.strategy, sequences, limit=limit)

@@ -14,8 +14,8 @@ from caesura.sequence import Sequence
 
 LEAST = 30  # observed steps, below which nothing can be said
 MOST = 512  # steps that are looked at
-# Times the NLL of the validation data. On English Wikipedia, 1 of 150 passages of 40 characters is
-# above it, and German, French, Latin, C and text messages are all above it (docs/experiments.md).
+# Times the NLL of the validation data. On English Wikipedia, fewer than 1 of 100 passages of 40
+# characters are above it; German, French, Latin, C and text messages are (docs/experiments.md).
 STRANGE = 3.0
 
 
