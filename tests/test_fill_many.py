@@ -1,12 +1,14 @@
 """Many requests at once: each is answered as if it were alone, and one that fails, fails alone."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
 from caesura.filler import Fill, Request
 from caesura.filler import filler as filler_module
-from caesura.strategies import NADE, STRATEGIES
+from caesura.strategies import NADE, STRATEGIES, OneGram
 from small_fillers import music_filler, text_filler
 
 TEXTS = ["the q___k fox", "a la__ dog", "no gap here", "___", "b__ of a much longer text here " * 3]
@@ -60,6 +62,29 @@ def test_like_requests_share_a_pass(monkeypatch):
     passes.clear()
     filler.fill_many(["the qu__k fox", "a lazy d_________ is"])  # too long for an exact score
     assert passes == [1, 1]
+
+
+class Alone(OneGram):
+    """A strategy that takes one key and one window at a time."""
+
+    batched: ClassVar[bool] = False
+
+    def draw(self, key, net, window, samples):
+        assert key.ndim == 0
+        assert len(window.valid) == 1
+        return super().draw(key, net, window, samples)
+
+    def log_prob(self, key, net, window, fills):
+        assert key.ndim == 0
+        return super().log_prob(key, net, window, fills)
+
+
+def test_a_strategy_that_is_not_batched_gets_one_window_at_a_time():
+    filler, strategy = text_filler(), Alone()
+    requests = [Request("the qu__k fox", seed=seed, strategy=strategy) for seed in (1, 2)]
+    for request, fill in zip(requests, filler.fill_many(requests), strict=True):
+        same(fill, filler.fill(request.data, seed=request.seed, strategy=strategy))
+    assert filler.group(requests[0]) != filler.group(requests[0])
 
 
 def test_requests_of_equal_group_share_a_pass_and_others_do_not():

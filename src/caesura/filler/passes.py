@@ -22,7 +22,6 @@ from caesura.hardware import (
     NUMBERS,
     STATES,
     bucket,
-    power_of_four,
     window_width,
 )
 from caesura.nets.frames import Continuous
@@ -31,7 +30,7 @@ from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
 from caesura.strategies import Strategy, Window, around_each
 
-WINDOWS = 64  # side by side at most
+WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
 PART = 8  # fills that are drawn with one key: a fixed number, so that batches do not change them
 
 
@@ -110,12 +109,12 @@ def batches(method: Method, tasks: Sequence[Task]) -> Iterable[list[int]]:
 
 
 def _most(method: Method, task: Task) -> int:
-    """Return how many tasks of this shape fit into one pass: 1, 4, 16 or 64."""
+    """Return how many tasks of this shape fit into one pass."""
     frame, width = method.net.frame, method.width(task.stretch)
     answers = width * frame.components * max(frame.cardinality, task.draws)
     states = max(1, method.states(task.stretch, max(task.scored, min(task.draws, PART))))
-    most = max(1, min(WINDOWS, NUMBERS // answers, STATES // states))
-    return power_of_four(most) if power_of_four(most) == most else power_of_four(most) // 4
+    most = max(1, min(NUMBERS // answers, STATES // states))
+    return max(size for size in WINDOWS if size <= most)
 
 
 def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
@@ -187,16 +186,20 @@ class Keys(NamedTuple):
     """What is random in a pass: a key for each window."""
 
     draw: Key[Array, " B"]
-    score: Key[Array, " B"]
-    marginals: Key[Array, " B"]
+    score: Key[Array, "*B"]
+    marginals: Key[Array, "*B"]
 
 
 def _prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
     """The windows of some tasks, of which the last is repeated up to a batch, and their keys."""
-    padded = list(tasks) + [tasks[-1]] * (power_of_four(len(tasks)) - len(tasks))
+    size = next(size for size in WINDOWS if size >= len(tasks))
+    padded = list(tasks) + [tasks[-1]] * (size - len(tasks))
     window = method.window([task.stretch for task in padded])
     numbers = np.array([[task.number, task.seed] for task in padded], np.uint32)
-    return window, Keys(*_keys(jnp.asarray(numbers)))
+    keys = Keys(*_keys(jnp.asarray(numbers)))
+    if not method.strategy.batched:  # it takes one key, for its only window
+        keys = keys._replace(score=keys.score[0], marginals=keys.marginals[0])
+    return window, keys
 
 
 @jax.jit
@@ -239,6 +242,9 @@ def _on_devices(
     strategy: Strategy, net: Nets, keys: Key[Array, " rows"], rows: Window, samples: int
 ) -> Shaped[Array, "rows samples W D"]:
     """Draw on all devices that share the rows evenly."""
+    if not strategy.batched:
+        each = [strategy.draw(key, net, rows.rows(n, 1), samples) for n, key in enumerate(keys)]
+        return jnp.concatenate(each)
     here = jax.local_devices()
     count = max(n for n in range(1, len(here) + 1) if len(keys) % n == 0)
     if count == 1:
