@@ -12,7 +12,7 @@ from caesura.filler.filler import Filler
 from caesura.hardware import bucket
 from caesura.kinds import Music, Text
 from caesura.kinds.text.text import PAPER
-from caesura.nets.frames import FRAMES
+from caesura.nets.frames import make_frame
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
 from demo import bars, restoration
 from demo.__main__ import main
@@ -28,7 +28,7 @@ START, STOP = ((bar - 1) * 6 * EIGHTH for bar in ERASED)  # ticks
 def tiny(name: str) -> Filler:
     """A model of the right kind that has learnt nothing."""
     kind = {"text": Text(PAPER), "music": Music(steps_per_beat=2)}[name]
-    frame = FRAMES[kind.frame](kind.size)
+    frame = make_frame(kind.frame)
     shape = {"head": kind.head, "hidden": 3}
     nets = {
         "bidirectional": bidirectional(jax.random.key(1), frame, **shape),

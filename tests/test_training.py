@@ -274,7 +274,7 @@ def test_several_recipes_make_one_filler_that_serves_every_strategy():
     asked = caesura.train(text, kind="text", recipe="nade,rnn", strategy="oneway", **tiny)
     assert asked.strategy == "oneway"
     alone = caesura.train(text, kind="text", recipe="rnn", **tiny)
-    with pytest.raises(CaesuraError, match=r"needs a bidirectional net.*recipe 'nade' trains one"):
+    with pytest.raises(CaesuraError, match=r"needs a bidirectional net.*with the recipe 'nade'"):
         alone.fill("ab_d", strategy="nade")
     with pytest.raises(CaesuraError, match="More than one of the recipes 'nade,brnn' trains"):
         caesura.train(text, kind="text", recipe="nade,brnn", **tiny)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, no_type_check
 
 import numpy as np
 
@@ -99,6 +99,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     False
     """
 
+    @no_type_check  # it stores what it is given; `fit` checks it, as scikit-learn wants
     def __init__(
         self,
         *,

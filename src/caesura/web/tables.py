@@ -89,7 +89,9 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
     assert isinstance(fill, SeriesFill)
     quantiles, paths = fill.quantile(LEVELS), fill.samples
     columns = []
-    for column in item.kind.filled[: item.kind.numbers]:  # levels of categories have no quantiles
+    for column in item.kind.filled:
+        if any(type(level) not in (int, float) for level in column.levels):
+            continue  # words and truth values are not drawn as curves
         rows = np.flatnonzero(item.original[column.name].isna())
         numbers = [[t[column.name].iloc[rows].tolist() for t in ts] for ts in (quantiles, paths)]
         columns.append(
