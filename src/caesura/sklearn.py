@@ -1,8 +1,8 @@
 """Gaps in tables, filled by an estimator that scikit-learn understands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, no_type_check
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, no_type_check
 
 import numpy as np
 
@@ -24,12 +24,19 @@ except ImportError:
         "SeriesImputer needs scikit-learn: install it with `pip install 'caesura[sklearn]'`."
     ) from None
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 if TYPE_CHECKING:
     import pandas as pd
 
     Tables: TypeAlias = pd.DataFrame | np.ndarray | Sequence[pd.DataFrame | np.ndarray]
     Names: TypeAlias = str | int | Sequence[str | int] | None
     Bounds: TypeAlias = tuple[float | None, float | None]
+
+
+def _unchecked(function: F) -> F:
+    """Mark a function whose arguments are not checked at run time, even in tests."""
+    return no_type_check(function)
 
 
 class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -99,7 +106,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     False
     """
 
-    @no_type_check  # it stores what it is given; `fit` checks it, as scikit-learn wants
+    @_unchecked  # it stores what it is given; `fit` checks it, as scikit-learn wants
     def __init__(
         self,
         *,
