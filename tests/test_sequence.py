@@ -7,7 +7,7 @@ import pytest
 from caesura.errors import CaesuraError
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.heads import make_head
-from caesura.sequence import UNKNOWN, Gap, Sequence
+from caesura.sequence import UNKNOWN, Sequence, Span
 
 
 def sequence(missing: str) -> Sequence:
@@ -19,9 +19,9 @@ def sequence(missing: str) -> Sequence:
     ("missing", "gaps"),
     [
         ("....", []),
-        ("____", [Gap(0, 4)]),
-        ("_.__", [Gap(0, 1), Gap(2, 4)]),
-        ("._.", [Gap(1, 2)]),
+        ("____", [Span(0, 4)]),
+        ("_.__", [Span(0, 1), Span(2, 4)]),
+        ("._.", [Span(1, 2)]),
     ],
 )
 def test_gaps_are_runs_of_missing_steps(missing, gaps):
@@ -30,7 +30,7 @@ def test_gaps_are_runs_of_missing_steps(missing, gaps):
 
 def test_a_partly_missing_frame_is_a_missing_step():
     missing = np.array([[False, False], [True, False], [False, False]])
-    assert Sequence(np.zeros((3, 2)), missing).gaps == [Gap(1, 2)]
+    assert Sequence(np.zeros((3, 2)), missing).gaps == [Span(1, 2)]
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ from caesura.errors import CaesuraError
 UNKNOWN = -1
 
 
-class Gap(NamedTuple):
+class Span(NamedTuple):
     """A run of missing steps: the first, and the one after the last."""
 
     start: int
     stop: int
 
 
-def runs(on: Bool[np.ndarray, " T"]) -> list[Gap]:
+def runs(on: Bool[np.ndarray, " T"]) -> list[Span]:
     """Return the runs of True, from left to right."""
     edges = np.flatnonzero(np.diff(on, prepend=False, append=False))
-    return [Gap(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+    return [Span(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,6 @@ class Sequence:
         return np.any(self.missing, axis=1)
 
     @property
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[Span]:
         """The runs of missing steps, from left to right."""
         return runs(self.missing_steps)
