@@ -12,6 +12,7 @@ from caesura.sequence import LONGEST_GAP, Gap, Span, runs
 
 ANY = (1, 12)  # the lengths of `{?}`
 TAKEN = "0123456789-?\\"  # characters of the notation, which cannot be brackets
+SHOWN = 20  # characters of a notation in an error message
 
 Lengths = tuple[int, int]  # the shortest and the longest
 
@@ -152,7 +153,7 @@ def _find(text: str, brackets: str) -> Iterator[tuple[int, int, str]]:
 def _lengths_at(text: str, start: int, stop: int) -> Lengths:
     lengths = _read(text[start + 1 : stop - 1])
     if problem := _problem(lengths):
-        shown = text[start:stop]
+        shown = text[start:stop] if stop - start <= SHOWN else f"{text[start : start + SHOWN]}…"
         raise CaesuraError(
             f"The gap '{shown}' at position {start} of the text {problem}; if it is no gap, write "
             f"'\\{shown}'."
