@@ -13,7 +13,7 @@ from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.finding import find_files
-from caesura.sequence import FrameSpec, Gap, Sequence
+from caesura.sequence import FrameSpec, Sequence, Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class Item(ABC):
     >>> from caesura.kinds import Text
     >>> item = Text("abc").open("a_c")
     >>> item.sequence.gaps
-    [Gap(start=1, stop=2)]
+    [Span(start=1, stop=2)]
     >>> item.write(np.array([[0], [1], [2]]), item.missing)
     'abc'
     """
@@ -60,7 +60,7 @@ class Item(ABC):
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the user's data with only the missing values replaced, in the user's own form."""
 
-    def part(self, values: Shaped[np.ndarray, "T D"], gap: Gap) -> Any:
+    def part(self, values: Shaped[np.ndarray, "T D"], gap: Span) -> Any:
         """Return what `values` have in one gap, in the user's own form where there is one."""
         return values[gap.start : gap.stop]
 

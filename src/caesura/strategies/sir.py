@@ -131,7 +131,7 @@ class SIR(Strategy):
             return others, jnp.sum(log_q, axis=1).reshape(-1, samples)
 
         others, log_q = on_copies(keys_of_windows(key, len(fills)), window, self.replicas, run)
-        log_p = _judge(net.forward, window.with_fills(fills)).reshape(-1, 1, samples)
+        log_p = judge(net.forward, window.with_fills(fills)).reshape(-1, 1, samples)
         log_sum = jnp.logaddexp(others[:, :, None], log_p - log_q)
         return log_mean(log_p - log_sum + jnp.log(self.particles))
 
@@ -208,11 +208,11 @@ def _propose(keys: LaneKeys, net: Pair, lanes: Window, cursor: Cursor) -> Partic
     cursor, log_q = walk(
         keys.own, proposer, given_the_rest(proposer), cursor, lanes, order, draw_and_score
     )
-    log_p = _judge(net.forward, lanes.with_fills(cursor.values[:, None]))
+    log_p = judge(net.forward, lanes.with_fills(cursor.values[:, None]))
     return Particle(cursor.values, log_p - jnp.sum(log_q, axis=1))
 
 
-def _judge(net: Net, lanes: Window) -> Float[Array, " L"]:
+def judge(net: Net, lanes: Window) -> Float[Array, " L"]:
     """Return log Π P(x_τ | x_1 … x_{τ−1}) from the first missing step to the end of each lane."""
 
     def whole(lane: Window) -> Float[Array, ""]:

@@ -15,7 +15,7 @@ from caesura.files import cannot_read
 DEFAULT = "nade"
 DEFAULTS = {"series": "series"}  # kinds that have another default
 Numbers = tuple[float, ...]
-Span = int | tuple[int, int]
+Steps = int | tuple[int, int]
 MOST_COUNTED = 2**31 - 1  # the largest integer on a device
 OLD_NAMES = {"transpose": "shift"}  # fields as they are called in recipes and models of 0.1
 
@@ -33,7 +33,7 @@ class Recipe:
     missing_input: str
     # What the net does not see: gaps of `gap` steps (0: none), or of [least, most], one in every
     # `every` steps. What it predicts: all steps, or those in gaps.
-    gap: Span
+    gap: Steps
     every: int
     targets: Literal["all", "gaps"]
     # An update uses `batch` stretches of `length` steps. The first `burn_in` steps are not
@@ -65,6 +65,9 @@ class Recipe:
     head: str = ""  # empty: the kind's own
     parts: float = 0.0  # the share of the stretches in which parts of frames are unseen, too
     holes: float = 0.0  # the share of the stretches in which single values and runs are unseen
+    # short: a gap's length has a probability proportional to 1 / length, and `every` is the mean
+    # number of observed steps between two gaps.
+    gap_lengths: Literal["even", "short"] = "even"
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -89,7 +92,7 @@ class Recipe:
         shortest, longest = self.gap_range
         if self.gap and not 1 <= shortest <= longest:
             raise CaesuraError(f"There are no gaps of {shortest} to {longest} steps.")
-        if longest >= self.every:
+        if self.gap_lengths == "even" and longest >= self.every:
             raise CaesuraError(f"A gap of {longest} steps does not fit in every {self.every}.")
         if self.targets == "gaps" and not self.gap:
             raise CaesuraError("Only gaps are to be predicted, but the recipe makes none.")
@@ -186,7 +189,7 @@ def _typed(name: str, value: Any) -> Any:
         if not rates:
             raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
         return tuple(_number(name, rate, 0.0, math.inf) for rate in rates)
-    if kind == Span and isinstance(value, list | tuple):
+    if kind == Steps and isinstance(value, list | tuple):
         if len(value) != 2:
             raise CaesuraError(
                 f"The option '{name}' is a number of steps, or a list of the least and the most."
@@ -194,7 +197,7 @@ def _typed(name: str, value: Any) -> Any:
         return tuple(whole_number(name, steps, 0) for steps in value)
     if get_origin(kind) is Literal:
         lookup(dict.fromkeys(get_args(kind)), value, f"choice of '{name}'")
-    if kind in (int, Span):
+    if kind in (int, Steps):
         return whole_number(name, value, 0)
     if kind is float:
         return _number(name, value, -1.0, math.inf)

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int, Int32, Int64, UInt32
 from caesura.errors import CaesuraError, CaesuraWarning, lookup, whole_number
 from caesura.kinds.base import Item, Kind
 from caesura.kinds.text.files import read_text
-from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence
+from caesura.sequence import UNKNOWN, FrameSpec, Sequence, Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ class Text(Kind):
     >>> kind = Text("abc")
     >>> item = kind.open("a__b")
     >>> item.sequence.gaps
-    [Gap(start=1, stop=3)]
+    [Span(start=1, stop=3)]
     >>> item.write(np.array([[0], [2], [1], [1]]), item.missing)
     'acbb'
     """
@@ -191,7 +191,7 @@ class TextItem(Item):
         codes[missing[:, 0]] = _codes(self.kind.alphabet)[values[missing]]
         return codes.tobytes().decode(*CODE_POINTS)
 
-    def part(self, values: Int[np.ndarray, "T D"], gap: Gap) -> str:
+    def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
         return "".join(self.kind.alphabet[number] for number in values[gap.start : gap.stop, 0])
 
     def content(self, filled: str) -> str:
