@@ -101,10 +101,10 @@ def test_most_gaps_are_short_if_asked_for(least, most, every):
         np.asarray, jax.vmap(lambda k: ShortGaps(least, most, every)(k, length))(keys)
     )
     choices = np.arange(least, most + 1)
-    chance = 1 / choices / np.sum(1 / choices)
+    chance = 1 / choices**2 / np.sum(1 / choices**2)
     mean = chance @ choices
     # No place is special. Each one is in a gap, and unseen, as often as gaps have steps.
-    for steps, wanted in (gaps, mean), (unseen, (mean + 1) / 2):
+    for steps, wanted in (gaps, mean), (unseen, mean / 2 + (mean + 1) / 4):
         share = wanted / (mean + every)
         assert np.abs(steps.mean(axis=0) - share).max() < 5 * (share * (1 - share) / draws) ** 0.5
     assert not np.any(unseen & ~gaps)
@@ -116,13 +116,14 @@ def test_most_gaps_are_short_if_asked_for(least, most, every):
     within = 5 * (chance * (1 - chance) / len(lengths)) ** 0.5
     counted = np.bincount(lengths, minlength=most + 1)[least:] / len(lengths)
     assert np.all(np.abs(counted - chance) < within)
-    # One to all steps of a gap are unseen, each number as often, and each step as often.
+    # Half of the gaps are unseen. In the others one to all steps are, each number and step alike.
     some = (ends - begins == 3) & whole
     three = unseen[rows[some, None], begins[some, None] + np.arange(3)]
-    assert np.abs(three.mean(axis=0) - 2 / 3).max() < 5 * (2 / 9 / len(three)) ** 0.5
+    assert np.abs(three.mean(axis=0) - 5 / 6).max() < 5 * (5 / 36 / len(three)) ** 0.5
     counted = np.bincount(three.sum(axis=1), minlength=4) / len(three)
     assert counted[0] == 0
-    assert np.abs(counted[1:] - 1 / 3).max() < 5 * (2 / 9 / len(three)) ** 0.5
+    wanted = np.array([1 / 6, 1 / 6, 2 / 3])
+    assert np.all(np.abs(counted[1:] - wanted) < 5 * (wanted * (1 - wanted) / len(three)) ** 0.5)
 
 
 def test_nothing_hides_nothing():

@@ -19,7 +19,6 @@ from caesura.strategies.keys import Keys, fold, fold_each, keys_of_windows
 from caesura.strategies.sir import judge
 from caesura.strategies.window import Window
 
-
 EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
 
 

@@ -56,12 +56,12 @@ class Gaps:
 
 @dataclass(frozen=True)
 class ShortGaps:
-    """Gaps of `least` to `most` steps, most of them short, with one to all of their steps unseen.
+    """Gaps of `least` to `most` steps, most of them short; half of them are unseen as a whole.
 
-    The probability of a length is proportional to 1 / length, so that gaps of each length have as
-    many steps in all. Gaps follow one another with observed steps between them, at least one and
-    `every` on average: each of these is the last before the next gap with probability 1 / `every`.
-    A stretch is cut out of an endless row of such gaps, so no place is special.
+    The probability of a length is proportional to 1 / length². In the other half of the gaps, one
+    to all of their steps are unseen. Gaps follow one another with observed steps between them, at
+    least one and `every` on average: each of these is the last before the next gap with probability
+    1 / `every`. A stretch is cut out of an endless row of such gaps, so no place is special.
     """
 
     least: int
@@ -72,17 +72,16 @@ class ShortGaps:
         """Return which of `length` steps are unseen."""
         step = jnp.arange(-self.most, length + self.most)  # with room for gaps that the ends cut
         most_gaps = (length + self.most) // (self.least + 1) + 2
-        sizes = (3, most_gaps, most_gaps, most_gaps, len(step))
+        sizes = (3, most_gaps, most_gaps, 2 * most_gaps, len(step))
         first, lengths, between, counts, order = _chances(key, sizes)
         choices = np.arange(self.least, self.most + 1)
-        below = np.cumsum(1 / choices) / np.sum(1 / choices)
-        lengths = self.least + jnp.searchsorted(jnp.asarray(below[:-1]), lengths, side="right")
+        weights = 1.0 / choices**2
+        lengths = self.least + _weighted(lengths, weights)
         between = self._observed(between, length)
-        # A gap that covers the first step has a length as likely as any other, since long gaps
-        # cover more steps, and the step is anywhere in it.
-        mean = len(choices) / np.sum(1 / choices)
+        # A gap covers the first step the more often the longer it is; the step is anywhere in it.
+        mean = np.average(choices, weights=weights)
         covered = first[0] < mean / (mean + self.every)
-        cover = self.least + _any_of(first[1], len(choices))
+        cover = self.least + _weighted(first[1], weights * choices)
         lengths = lengths.at[0].set(jnp.where(covered, cover, lengths[0]))
         start = jnp.where(covered, -_any_of(first[2], cover), self._observed(first[2], length))
         after = start + jnp.cumsum(lengths + between)
@@ -92,7 +91,9 @@ class ShortGaps:
         # Steps are ranked in their gap: sorted by gap and chance, they stay in the gap's place.
         rank = jnp.argsort(jnp.argsort(jnp.where(inside, gap + order, gap + 1.0)))
         rank -= starts[gap] + self.most
-        unseen = inside & (rank <= _any_of(counts, lengths)[gap])
+        whole, counts = counts[most_gaps:] < 0.5, counts[:most_gaps]
+        last = jnp.where(whole, lengths - 1, _any_of(counts, lengths))
+        unseen = inside & (rank <= last[gap])
         here = slice(self.most, self.most + length)
         return Pattern(unseen[here], inside[here])
 
@@ -143,6 +144,12 @@ def _chances(key: PRNGKeyArray, sizes: tuple[int, ...]) -> list[Float[Array, " _
 def _any_of(chance: Float[Array, "*n"], size: int | Int[Array, "*n"]) -> Int[Array, "*n"]:
     """Return one of the integers from 0 to size − 1."""
     return jnp.minimum((chance * size).astype(int), size - 1)
+
+
+def _weighted(chance: Float[Array, "*n"], weights: Float[np.ndarray, " size"]) -> Int[Array, "*n"]:
+    """Return integers from 0 on, each as often as its weight says."""
+    below = np.cumsum(weights) / np.sum(weights)
+    return jnp.searchsorted(jnp.asarray(below[:-1]), chance, side="right")
 
 
 def _any_range(chances: Float[Array, " 2"], size: int) -> Bool[Array, " size"]:

@@ -65,7 +65,7 @@ class Recipe:
     head: str = ""  # empty: the kind's own
     parts: float = 0.0  # the share of the stretches in which parts of frames are unseen, too
     holes: float = 0.0  # the share of the stretches in which single values and runs are unseen
-    # short: a gap's length has a probability proportional to 1 / length, and `every` is the mean
+    # short: a gap's length has a probability proportional to 1 / length², and `every` is the mean
     # number of observed steps between two gaps.
     gap_lengths: Literal["even", "short"] = "even"
 
