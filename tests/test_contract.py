@@ -19,7 +19,7 @@ from small_nets import FRAME_OF_HEAD, make_net, random_values
 LENGTH = 60
 OPTIONS = {"gsn": {"steps": 60, "chains": 3}, "bayes": {"steps": 60, "chains": 3}}
 OPTIONS |= {"nade": {"orders": 3}, "bothways": {}, "oneway": {"samples": 3}, "onegram": {}}
-OPTIONS |= {"sir": {"particles": 4, "replicas": 3}}
+OPTIONS |= {"sir": {"particles": 4, "replicas": 3}, "search": {"width": 8, "draws": 8}}
 # So many that not all copies of three windows run at once, but all copies of one do.
 MANY = {"gsn": {"chains": 50, "steps": 12}, "sir": {"particles": 45}, "oneway": {"samples": 50}}
 EXACT = {"onegram", "oneway", "bothways"}  # whatever the gap
@@ -50,7 +50,13 @@ class Case:
         return f"{self.strategy}-{self.head}-{self.cell}-{self.layers}"
 
 
-CASES = [Case(s, h, "tanh", 1) for s in STRATEGIES for h in HEADS if s != "bayes" or h == "softmax"]
+SYMBOLS_ONLY = {"bayes", "search"}
+CASES = [
+    Case(s, h, "tanh", 1)
+    for s in STRATEGIES
+    for h in HEADS
+    if s not in SYMBOLS_ONLY or h == "softmax"
+]
 CASES += [Case(s, "softmax", c, 2) for s in ("nade", "oneway") for c in CELLS if c != "tanh"]
 CASES += [Case(s, "softmax", c, 2) for s in ("gsn", "bayes") for c in CELLS if c != "tanh"]
 
@@ -152,6 +158,7 @@ def test_marginals_are_distributions(solved):
         ("bayes", "bidirectional"),
         ("oneway", "onegram"),
         ("sir", "forward"),
+        ("search", "forward"),
         ("gsn", "pair"),
     ],
 )
@@ -231,6 +238,8 @@ def test_every_head_is_tested():
     assert set(FRAME_OF_HEAD) == set(HEADS)
 
 
-def test_bayes_refuses_frames_that_it_cannot_enumerate():
-    with pytest.raises(CaesuraError, match="categorical"):
-        STRATEGIES["bayes"]().check(make_net("forward", "bernoulli"))
+@pytest.mark.parametrize(("name", "said"), [("bayes", "categorical"), ("search", "for texts")])
+def test_frames_that_cannot_be_enumerated_are_refused(name, said):
+    strategy = STRATEGIES[name]()
+    with pytest.raises(CaesuraError, match=said):
+        strategy.check(make_net(strategy.net, "bernoulli"))

@@ -268,7 +268,7 @@ def _at(window: Window, t: Int[Array, ""]) -> Int[Array, "B 1"]:
     return window.values[:, t]
 
 
-def _backward_states(net: Net, window: Window) -> PyTree[Float[Array, "B W+1 ..."]]:
+def _backward_states(net: Net, window: Window) -> PyTree[Float[Array, "B ..."]]:
     """Return the backward states between steps, with tokens for everything missing."""
 
     def run(values: Array, missing: Array, valid: Array, right: State) -> PyTree:
