@@ -373,7 +373,7 @@ class Filler(Model[Net]):
         nets = [self.nets[name] for name in names]
         net = nets[0] if len(nets) == 1 else Pair(*nets)
         strategy.check(net)
-        return Method(strategy, net)
+        return Method(strategy, net, self.kind.rank)
 
     def with_kind(self, **fields: Any) -> "Filler":
         """Return the same filler with other fields of its kind, such as `gap_char`."""

@@ -4,7 +4,7 @@ What a stretch is filled with depends on its own key alone, neither on the other
 on how many devices share the work. So an answer is the same alone and in company, up to rounding.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -35,10 +35,11 @@ PART = 8  # fills that are drawn with one key: a fixed number, so that batches d
 
 
 class Method(NamedTuple):
-    """A strategy with the net it works on, or the pair of them."""
+    """A strategy with the net it works on, or the pair of them, and how its draws are ranked."""
 
     strategy: Strategy
     net: Nets
+    rank: Callable[..., Int[np.ndarray, " draws"]]  # `Kind.rank`
 
     @property
     def name(self) -> str:
@@ -130,22 +131,22 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
         score = method.strategy.log_prob(keys.score, method.net, window, jnp.asarray(scored))
         chances = np.asarray(marginals.result().values.log_prob)
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
-    best = np.zeros(len(drawn), int) if numbers else np.argmax(log_probs, axis=1)
     found = []
     for row, task in enumerate(tasks):
         steps, components = np.nonzero(task.stretch.seen.missing)
         inside = (steps - task.stretch.inside.start, components)
         at_places = drawn[row][:, *inside]
-        chosen = np.asarray(method.net.frame.index(at_places[best[row]]))
+        best = 0 if numbers else method.rank(at_places, log_probs[row])[0]
+        chosen = np.asarray(method.net.frame.index(at_places[best]))
         found.append(
             Filled(
                 places=np.stack([steps + task.stretch.first, components], axis=1),
                 drawn=at_places[numbers:],
                 log_probs=log_probs[row, numbers:],
                 errors=errors[row, numbers:],
-                best=at_places[best[row]],
-                best_log_prob=float(log_probs[row, best[row]]),
-                best_error=float(errors[row, best[row]]),
+                best=at_places[best],
+                best_log_prob=float(log_probs[row, best]),
+                best_error=float(errors[row, best]),
                 confidence=np.exp(chances[row][*inside, chosen]),
             )
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.finding import find_files
@@ -236,6 +236,22 @@ class Kind(ABC):
     def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
         """Return the nats by which the density in the net's units exceeds that in the user's."""
         return 0.0
+
+    def rank(
+        self, drawn: Shaped[np.ndarray, "draws places"], scores: Float[np.ndarray, " draws"]
+    ) -> Int[np.ndarray, " draws"]:
+        """Return the numbers of some random fills of a gap, the best answer first.
+
+        The likeliest is the best, unless a kind knows better.
+
+        Parameters
+        ----------
+        drawn
+            The values of each fill at the missing places.
+        scores
+            The nats of each fill.
+        """
+        return np.argsort(-scores, kind="stable")
 
     def plot(self, fill: Any) -> "Figure":
         """Return a matplotlib figure of a `caesura.Fill`."""
