@@ -12,7 +12,7 @@ from caesura.nets.cells import CELLS
 from caesura.nets.frames import Continuous
 from caesura.nets.heads import HEADS
 from caesura.nets.pair import Nets
-from caesura.sequence import Sequence
+from caesura.sequence import Sequence, Span
 from caesura.strategies import STRATEGIES, Strategy, Window, around_each, around_missing
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
@@ -191,8 +191,10 @@ def three_windows(strategy: Strategy, net: Nets) -> tuple[list[Window], Window]:
         missing[slice(*gap)] = True
         sequences.append(Sequence(values, missing))
     stops = [strategy.stop(sequence.gaps[-1].stop, 16) for sequence in sequences]
-    alone = [around_each(net, [s], [stop]) for s, stop in zip(sequences, stops, strict=True)]
-    return alone, around_each(net, sequences, stops)
+    spans = [Span(s.gaps[0].start, s.gaps[-1].stop) for s in sequences]
+    each = zip(sequences, spans, stops, strict=True)
+    alone = [around_each(net, [s], [span], [stop]) for s, span, stop in each]
+    return alone, around_each(net, sequences, spans, stops)
 
 
 SLOW = ("bayes", "gsn", "sir")

@@ -10,7 +10,7 @@ from caesura.filler.stretches import Stretch
 from caesura.sequence import Gap, Span, runs
 from caesura.sequence import Sequence as Steps
 
-Values = Shaped[np.ndarray, "n D"]
+Values = Shaped[np.ndarray, "_ D"]
 TOGETHER = 64  # steps, between the first and the last gap that are searched as one
 
 
@@ -88,7 +88,7 @@ def make_draft(
     values: Values,
     missing_steps: Bool[np.ndarray, " T"],
     open_gaps: Sequence[Gap],
-    unknown: float,
+    unknown: int,
     apart: int,
 ) -> Draft:
     """Return a draft in which nothing is filled.

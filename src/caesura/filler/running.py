@@ -25,6 +25,11 @@ class Opened(NamedTuple):
     stretches: list[Stretch]
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether anything is to be filled."""
+        return bool(self.stretches or self.item.open_gaps)
+
+    @property
     def tasks(self) -> list[Task]:
         """What is to be filled."""
         seed, samples = self.request.seed, self.request.samples

@@ -121,7 +121,7 @@ def _draft_of(one: Opened) -> Draft:
         one.sequence.values,
         one.sequence.missing_steps,
         one.item.open_gaps,
-        frame.unknown_value,
+        int(frame.unknown_value),
         strategy.lookahead,
     )
 
@@ -130,7 +130,7 @@ def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
     method, key = one.method, method_key(one)
     if quick and isinstance(method.strategy, Search):
         narrow = replace(method.strategy, width=max(1, method.strategy.width // QUICK))
-        method, key = Method(narrow, method.net), ("quick", key)
+        method, key = method._replace(strategy=narrow), ("quick", key)
     tasks = []
     for group in groups:
         for lengths in _lengths(draft, draft.groups[group]):
@@ -181,7 +181,9 @@ def _searched(
             log_prob = float(row.log_prob[n]) + log_share
             options.append(Option(each, row.values[n][:, None], log_prob, float(weights[n])))
     options.sort(key=lambda option: -option.log_prob)
-    chances = {each[0]: float(np.exp(share)) for each, share in zip(lengths, log_shares, strict=True)}
+    chances = {
+        each[0]: float(np.exp(share)) for each, share in zip(lengths, log_shares, strict=True)
+    }
     ranked = dict(sorted(chances.items(), key=lambda one: -one[1]))
     error = max(row.standard_error for row in rows)
     return Searched(options, ranked, error)

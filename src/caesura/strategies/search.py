@@ -66,6 +66,7 @@ class Search(Strategy):
 
     name: ClassVar[str] = "search"
     net: ClassVar[Literal["pair"]] = "pair"
+    searches: ClassVar[bool] = True
 
     width: int = eqx.field(static=True, default=128)
     draws: int = eqx.field(static=True, default=32)
