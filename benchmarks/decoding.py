@@ -292,14 +292,6 @@ def samples(filler: caesura.Filler, pieces: list[str], given: argparse.Namespace
         fills(filler, [request(p.text, p.steps, strategy, given) for p in places], "search")
     )
     best = [readings(found[i])[0][0] for i in range(len(places))]
-    head(
-        "length",
-        "gaps",
-        "samples better",
-        "by, nats at most",
-        "search better",
-        "by, nats on average",
-    )
     gains: dict[int, list[float]] = {n: [] for n in HIDDEN}
     lines = []
     for i, place in enumerate(places):
@@ -320,6 +312,14 @@ def samples(filler: caesura.Filler, pieces: list[str], given: argparse.Namespace
         lines.append((len(place.truth), place.truth, best[i], rival, len(drawn), gain))
         worse = sum(g < -TOLERANCE for some in gains.values() for g in some)
         note(f"{i + 1} of {len(places)}: {best[i]!r} against {rival!r}, {gain:.3f}; worse: {worse}")
+    head(
+        "length",
+        "gaps",
+        "samples better",
+        "by, nats at most",
+        "search better",
+        "by, nats on average",
+    )
     for n in (*HIDDEN, None):
         some = np.array([g for m in ([n] if n else HIDDEN) for g in gains[m]])
         if len(some):
