@@ -81,7 +81,7 @@ def music(
     output : --output, -o FILE
         Where to write the best fill. Required unless `--json` is given.
     every : --all
-        Write the other distinct fills too, likeliest first: FILE-2, FILE-3 and so on.
+        Write the other distinct fills too, best first: FILE-2, FILE-3 and so on.
     """
     check_options(ctx, "gaps", "unit", "keep", "voice", "force", "forbid")
     from caesura.kinds import Composition

@@ -128,7 +128,11 @@ class Fill:
 
     @cached_property
     def best(self) -> Any:
-        """The most probable completion that was found; for series, the medians of the draws."""
+        """The best completion that was found, which is the most probable one.
+
+        For music it is the draw whose notes agree best with those of all draws, and for series it
+        has the medians of the draws.
+        """
         return self._write(self.values)
 
     @cached_property
@@ -138,14 +142,16 @@ class Fill:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Distinct completions, most probable first; none for real numbers."""
+        """Distinct completions, `best` first, then by probability; none for real numbers.
+
+        Those of music are in the order of how well their notes agree with those of all draws.
+        """
         if not len(self.scores):
             return []
         found = {self.chosen.tobytes(): (self.chosen, float(self.log_prob))}
-        for row, score in zip(self.drawn, self.scores.tolist(), strict=True):
-            found.setdefault(row.tobytes(), (row, score))
-        ranked = sorted(found.values(), key=lambda one: -one[1])
-        return [self._candidate(row, score) for row, score in ranked]
+        for n in self.kind.rank(self.drawn, self.scores):
+            found.setdefault(self.drawn[n].tobytes(), (self.drawn[n], float(self.scores[n])))
+        return [self._candidate(row, score) for row, score in found.values()]
 
     @property
     def covered(self) -> float | None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.finding import find_files
-from caesura.sequence import FrameSpec, Sequence, Span
+from caesura.sequence import FrameSpec, Gap, Sequence, Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,6 +55,38 @@ class Item(ABC):
     def missing(self) -> Bool[np.ndarray, "T D"]:
         """True where the data itself marks a gap."""
         return self.sequence.missing
+
+    @property
+    def open_gaps(self) -> list[Gap]:
+        """The gaps whose lengths are not known, from left to right; they have no steps."""
+        return []
+
+    def with_gaps(self, gaps: List[Gap], missing: Bool[np.ndarray, "T D"] | None = None) -> "Item":
+        """Return the item with more open gaps, and with more steps missing.
+
+        What is missing beside an open gap becomes a part of it.
+
+        Parameters
+        ----------
+        gaps
+            The gaps; their `at` counts the steps of `sequence`.
+        missing
+            What is missing in `sequence` beside what the data itself marks.
+
+        Raises
+        ------
+        CaesuraError
+            If the sequence cannot have such gaps.
+        """
+        if gaps or missing is not None:
+            raise CaesuraError("Only texts can have gaps of unknown length.")
+        return self
+
+    def with_lengths(self, lengths: List[int]) -> "Item":
+        """Return the item with so many missing steps in each of its open gaps."""
+        if lengths:
+            raise CaesuraError("Only texts can have gaps of unknown length.")
+        return self
 
     @abstractmethod
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
@@ -119,7 +151,7 @@ class Kind(ABC):
     >>> from caesura.kinds import KINDS
     >>> kind = KINDS["text"].learn(["a cab"])
     >>> kind
-    Text(alphabet=' abc', gap_char='_')
+    Text(alphabet=' abc', gap_char='_', brackets='{}')
     >>> kind.frame
     FrameSpec(name='categorical', size=4, informing=0, categories=())
     """
@@ -204,6 +236,22 @@ class Kind(ABC):
     def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
         """Return the nats by which the density in the net's units exceeds that in the user's."""
         return 0.0
+
+    def rank(
+        self, drawn: Shaped[np.ndarray, "draws places"], scores: Float[np.ndarray, " draws"]
+    ) -> Int[np.ndarray, " draws"]:
+        """Return the numbers of some random fills of a gap, the best answer first.
+
+        The likeliest is the best, unless a kind knows better.
+
+        Parameters
+        ----------
+        drawn
+            The values of each fill at the missing places.
+        scores
+            The nats of each fill.
+        """
+        return np.argsort(-scores, kind="stable")
 
     def plot(self, fill: Any) -> "Figure":
         """Return a matplotlib figure of a `caesura.Fill`."""

@@ -100,7 +100,7 @@ export function startMusic(models) {
       draw();
       remember();
       roll.reveal(mask.span[0]);
-      return `Filled: ${fresh().length} new notes in the most probable of ${samples} versions.`;
+      return `Filled: ${fresh().length} new notes in the best of ${samples} versions.`;
     });
   }
 
@@ -155,7 +155,7 @@ export function startMusic(models) {
 
   function drawVersions() {
     const versions = page.answer?.versions ?? [];
-    const best = versions[0]?.logProb;
+    const likeliest = Math.max(...versions.map(({ logProb }) => logProb));
     const choose = (version) => () => {
       const playing = player.playing;
       player.stop();
@@ -167,7 +167,7 @@ export function startMusic(models) {
     $("versions").replaceChildren(
       bar("Original", "", 0, { pressed: page.shown === BEFORE, choose: choose(BEFORE) }),
       ...versions.map(({ logProb }, n) =>
-        bar(`Fill ${n + 1}`, `${nats(logProb)} nats`, Math.exp(logProb - best), {
+        bar(`Fill ${n + 1}`, `${nats(logProb)} nats`, Math.exp(logProb - likeliest), {
           pressed: page.shown === n,
           choose: choose(n),
         }),
