@@ -1,7 +1,7 @@
 """A text with gaps, and the probability of every fill by both nets, from sums over all of them."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ Search = STRATEGIES["search"]
 ALPHABET = "abc"
 
 
+@cache
 def random_pair() -> Pair:
     """Nets that never heard of each other, with weights so large that they are far from uniform."""
     rng = np.random.default_rng(2)
@@ -63,9 +64,6 @@ class Problem:
             for fill, chance in zip(self.fills, chances, strict=True)
         }
 
-    def strategy(self, weight: float = 0.5, **options):
-        return Search(lookahead=self.lookahead, weight=weight, **options)
-
     @cached_property
     def window(self) -> Window:
         last = len(self.missing) - int(np.argmax(self.missing[::-1]))
@@ -88,6 +86,7 @@ class Problem:
         return np.array([known[row.tobytes()] for row in rows])
 
 
+@cache
 def make_problem(text: str, *, lookahead: int = 20) -> Problem:
     """What is missing is a `_`, and `?` is observed but not in the alphabet."""
     pair = random_pair()

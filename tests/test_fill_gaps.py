@@ -238,7 +238,7 @@ def test_a_small_gap_settles_before_the_time_is_up(markov):
     assert_readings(fill.gaps[0], posterior("b", "cda", 2), atol=1e-3)
 
 
-@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
 def test_a_limit_that_is_no_time_is_refused(markov, seconds):
     with pytest.raises(CaesuraError) as error:
         markov.fill("cab__cda", seconds=seconds)

@@ -17,7 +17,7 @@ ALL = {"width": len(ALPHABET) ** 5, "draws": 8}  # more than there are fills
 FEW = {"width": 60, "draws": 64}
 
 
-TEXTS = ["ca_bb", "ca__bbc", "b___acab", "ac____?b", "cb_____ac", "ba__c_abc", "c_ab_c__b"]
+TEXTS = ["ca_bb", "ca__bbc", "b___acab", "ac____?b", "cb_____ac", "c_ab_c__b"]
 
 
 @pytest.fixture(scope="module", params=TEXTS)
@@ -47,7 +47,7 @@ def assert_top(numbers, log_prob, target, slack=1e-4):
 
 
 def test_a_search_of_everything_is_enumeration(problem):
-    strategy, target = problem.strategy(**ALL), problem.log_target(0.5)
+    strategy, target = Search(**ALL), problem.log_target(0.5)
     found, numbers, log_prob = ranking(problem, strategy)
     assert sorted(numbers) == list(range(len(target)))
     np.testing.assert_allclose(log_prob, target[numbers], atol=1e-4)
@@ -59,7 +59,7 @@ def test_a_search_of_everything_is_enumeration(problem):
 
 
 def test_a_narrow_search_finds_the_best_and_knows_its_error(problem):
-    strategy, target = problem.strategy(**FEW), problem.log_target(0.5)
+    strategy, target = Search(**FEW), problem.log_target(0.5)
     found, numbers, log_prob = ranking(problem, strategy)
     error = float(found.standard_error[0])
     assert np.isfinite(error)
@@ -74,7 +74,7 @@ def test_a_narrow_search_finds_the_best_and_knows_its_error(problem):
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_the_weight_goes_from_the_forward_net_to_the_bidirectional_one(weight):
     problem = make_problem("b___acab")
-    _, numbers, log_prob = ranking(problem, problem.strategy(weight, **ALL))
+    _, numbers, log_prob = ranking(problem, Search(weight=weight, **ALL))
     np.testing.assert_allclose(log_prob, problem.log_target(weight)[numbers], atol=1e-4)
     other = problem.log_target(1 - weight)[numbers]
     assert np.abs(log_prob - other).max() > 0.5  # it could have been told
@@ -82,8 +82,9 @@ def test_the_weight_goes_from_the_forward_net_to_the_bidirectional_one(weight):
 
 @pytest.mark.parametrize("lookahead", [0, 2])
 def test_what_follows_is_heard_only_within_reach(lookahead):
+    assert Search(lookahead=lookahead).stop(4, 8) == 4 + lookahead  # the window ends there
     problem = make_problem("b___acab", lookahead=lookahead)
-    found, numbers, log_prob = ranking(problem, problem.strategy(**ALL))
+    found, numbers, log_prob = ranking(problem, Search(**ALL))
     np.testing.assert_allclose(log_prob, problem.log_target(0.5)[numbers], atol=1e-4)
     evidence = np.logaddexp.reduce(problem.log_p)
     assert float(found.log_evidence[0]) == pytest.approx(evidence, abs=1e-4)
@@ -102,7 +103,7 @@ REPEATS = 256
 
 def test_the_normaliser_and_the_evidence_are_right_on_average(large):
     """The means of 256 runs are within 4.5 standard errors of the truth."""
-    strategy = large.strategy(width=8, draws=8)
+    strategy = Search(width=8, draws=8)
     keys = jax.random.split(KEY, REPEATS)
     found = strategy.search(keys, large.pair, large.window.repeat(REPEATS))
     evidence = np.exp(np.asarray(found.log_evidence, np.float64))
@@ -126,13 +127,13 @@ def test_given_fills_have_the_probability_of_the_search(problem):
     target, count = problem.log_target(0.5), len(ALPHABET) ** 5
     some = np.resize(np.arange(len(target)), count)  # as many for all problems: compiled once
     fills = jnp.asarray(problem.in_window[:, some])
-    score = problem.strategy(**ALL).log_prob(KEY, problem.pair, problem.window, fills)
+    score = Search(**ALL).log_prob(KEY, problem.pair, problem.window, fills)
     np.testing.assert_allclose(score.log_prob[0], target[some], atol=1e-4)
     assert (score.standard_error == 0).all()
 
 
 def test_fills_outside_the_beam_have_their_probability_too(large):
-    strategy, target = large.strategy(**FEW), large.log_target(0.5)
+    strategy, target = Search(**FEW), large.log_target(0.5)
     score = strategy.log_prob(KEY, large.pair, large.window, jnp.asarray(large.in_window))
     error = np.asarray(score.standard_error)[0]
     assert (error > 0).all()
@@ -142,13 +143,13 @@ def test_fills_outside_the_beam_have_their_probability_too(large):
 DRAWS = 20_000
 
 
-@pytest.mark.parametrize("text", ["b___acab", "ba__c_abc"])
+@pytest.mark.parametrize("text", ["b___acab", "c_ab_c__b"])
 def test_draws_come_from_the_distribution(text):
     """By total variation D of N draws: E[D] ≤ ½ Σ √(p (1 − p) / N), and by McDiarmid's inequality
     P(D > E[D] + ε) ≤ exp(−2Nε²), here 1e-6."""
     problem = make_problem(text)
     probs = np.exp(problem.log_target(0.5))
-    drawn = problem.strategy(**ALL).draw(KEY, problem.pair, problem.window, DRAWS)
+    drawn = Search(**ALL).draw(KEY, problem.pair, problem.window, DRAWS)
     counts = np.bincount(problem.numbers(drawn[0]), minlength=len(probs))
     distance = np.abs(counts / DRAWS - probs).sum() / 2
     expected = np.sum(np.sqrt(probs * (1 - probs) / DRAWS)) / 2
@@ -156,7 +157,7 @@ def test_draws_come_from_the_distribution(text):
 
 
 def test_marginals_are_sums_over_fills(problem):
-    found = problem.strategy(**ALL).marginals(KEY, problem.pair, problem.window)
+    found = Search(**ALL).marginals(KEY, problem.pair, problem.window)
     probs = np.exp(problem.log_target(0.5))
     values, steps = oracle.marginals(problem.fills, probs, problem.fills[0])
     where = np.asarray(problem.window.missing)[0, :, 0]
@@ -168,7 +169,7 @@ def test_marginals_are_sums_over_fills(problem):
 
 
 def test_marginals_of_a_narrow_search_are_distributions_near_the_truth(large):
-    found = large.strategy(**FEW).marginals(KEY, large.pair, large.window)
+    found = Search(**FEW).marginals(KEY, large.pair, large.window)
     where = np.asarray(large.window.missing)[0, :, 0]
     shares = np.exp(np.asarray(found.values.log_prob))[0, where, 0]
     probs = np.exp(large.log_target(0.5))
@@ -186,13 +187,13 @@ def test_a_search_is_never_worse_than_the_best_of_many_samples():
     pair, strategy, rng = random_pair(), Search(), np.random.default_rng(0)
     missing = np.zeros((20, 1), bool)
     missing[4:13] = True
-    for seed in range(4):
+    for seed in range(3):
         values = rng.integers(0, len(ALPHABET), missing.shape).astype(np.int32)
         window = around_missing(pair, Sequence(values, missing), strategy.stop(13, 20))
         found = strategy.search(KEY, pair, window)
         best = found.values[:, jnp.argmax(found.log_prob[0])][:, None]
         seen = window.of("bidirectional")
-        drawn = NADE().draw(jax.random.key(seed), pair.bidirectional, seen, 1000)
+        drawn = NADE().draw(jax.random.key(seed), pair.bidirectional, seen, 300)
         fills = jnp.concatenate([best, drawn], axis=1)
         score = np.asarray(strategy.log_prob(KEY, pair, window, fills).log_prob)[0]
         assert score[0] >= score.max() - 1e-4
@@ -207,7 +208,7 @@ def test_a_window_is_searched_alike_in_company():
     windows = [problem.window for problem in problems]
     together = jax.tree.map(lambda *parts: jnp.concatenate(parts), *windows)
     keys = jax.random.split(KEY, 2)
-    strategy = problems[0].strategy(**FEW)
+    strategy = Search(**FEW)
     found = strategy.search(keys, pair, together)
     for row, window in enumerate(windows):
         alone = strategy.search(keys[row], pair, window)
@@ -240,14 +241,13 @@ def as_text(values: np.ndarray) -> str:
     return "".join("abcd"[value] for value in np.ravel(values))
 
 
-@pytest.mark.parametrize("weight", [0.5, 1.0])
-def test_a_narrow_search_ranks_the_fills_of_a_markov_chain(weight):
-    """1024 fills, of which the beam keeps 64; both nets agree, so the weight does not matter."""
+def test_a_narrow_search_ranks_the_fills_of_a_markov_chain():
+    """1024 fills, of which the beam keeps 64."""
     values = np.array([[2], [0], [1], [0], [0], [0], [0], [0], [2], [3]], np.int32)
     missing = np.zeros_like(values, bool)
     missing[3:8] = True
     truth = posterior("b", "cd", 5)
-    strategy = Search(width=64, draws=64, weight=weight)
+    strategy = Search(width=64, draws=64)
     pair = markov_pair()
     window = around_missing(pair, Sequence(values, missing), strategy.stop(8, 10))
     found = strategy.search(KEY, pair, window)
