@@ -69,7 +69,8 @@ CARDS = {
     "music": Card(
         sets=("nottingham", "musedata", "piano_midi"),
         serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
-        "notes, and fills to choose from where a passage is to be replaced.",
+        "notes, and fills to choose from where a passage is to be replaced. The best is the draw "
+        "whose notes agree best with those of all draws: the likeliest would have too few notes.",
         fails="It sees which of the 88 keys sound at each eighth note: no dynamics, no pedal, "
         "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
         "struck again. Styles beyond its sources are guesses.",
@@ -116,7 +117,7 @@ def measure(name: str, share: float) -> None:
         sequences = filler.read(datasets.load(set_name, "test", limit=STEPS))
         found[set_name] = {}
         for strategy, most in card.gaps.items():
-            options = card.options.get(strategy, {})
+            options = card.options.get(strategy) or filler.kind.strategy_options.get(strategy, {})
             method = filler.method(STRATEGIES[strategy](**options))
             limit = max(1, int(most * share))
             asked = (method.net, method.strategy, sequences)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from caesura.kinds import Music, Text
-from caesura.kinds.music.choice import agreement
+from caesura.kinds.music.choice import RECALL, agreement
 
 
 def test_music_prefers_the_fill_that_agrees_with_the_others_to_the_likeliest():
@@ -17,14 +17,19 @@ def test_music_prefers_the_fill_that_agrees_with_the_others_to_the_likeliest():
     assert Text("ab").rank(drawn, scores).tolist() == [0, 4, 2, 1, 3]
 
 
-def test_agreement_is_the_mean_f1_with_all_draws():
+def test_agreement_is_the_mean_f_score_with_all_draws():
     drawn = np.random.default_rng(0).integers(0, 2, (6, 9))
     drawn[5] = 0
     wanted = np.zeros((6, 6))
     for i, one in enumerate(drawn):
         for j, other in enumerate(drawn):
-            right, notes = np.sum(one & other), one.sum() + other.sum()
-            wanted[i, j] = 2 * right / notes if notes else 1.0
+            right = np.sum(one & other)
+            if not right:
+                wanted[i, j] = one.sum() == other.sum() == 0
+                continue
+            precision, recall = right / one.sum(), right / other.sum()
+            mean = (RECALL**2 * precision + recall) / (1 + RECALL**2)
+            wanted[i, j] = precision * recall / mean
     assert np.allclose(agreement(drawn), wanted.mean(axis=1))
 
 

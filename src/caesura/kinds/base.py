@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +165,8 @@ class Kind(ABC):
     stretch: ClassVar[int] = 512  # the longest stretch that is filled at once, in steps
     around: ClassVar[int] = 512  # steps that a stretch sees on either side
     arranging: ClassVar[type[Arranging] | None] = None  # what can say which parts are missing
+    # Options of strategies that suit the kind better than their defaults, by the strategy's name.
+    strategy_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     @property
     @abstractmethod

@@ -1,5 +1,6 @@
 """Music: the 88 keys of a piano at each step, from MIDI files or piano rolls."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,10 @@ class Music(Kind):
     binary: ClassVar[bool] = True
     draws: ClassVar[int] = 8
     arranging: ClassVar[type[Arranging] | None] = Composition
+    # As much work as 32 particles for 8 draws, but of these, one or two would have all the weight.
+    strategy_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "sir": {"particles": 4, "replicas": 16, "apart": True}
+    }
 
     steps_per_beat: int = 2
 
