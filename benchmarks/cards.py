@@ -63,7 +63,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen, and so are long gaps, which it fills with words that "
         "fit their edges better than each other. It has learnt the biases of its source.",
-        gaps={"sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
+        gaps={"search": 1_000, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(

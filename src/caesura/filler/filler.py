@@ -370,8 +370,8 @@ class Filler(Model[Net]):
         """Return the strategy with the net it works on; an error if the model cannot serve it."""
         if not isinstance(strategy, Strategy):
             name = self.strategy if strategy is None else strategy
-            options = self.kind.strategy_options.get(name, {})
-            strategy = lookup(STRATEGIES, name, "strategy")(**options)
+            make = lookup(STRATEGIES, name, "strategy")
+            strategy = make(**self.kind.strategy_options.get(name, {}))
         names: tuple[NetName, ...] = (
             ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
         )

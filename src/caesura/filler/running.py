@@ -79,7 +79,8 @@ def run_all(
     }
     total, done = sum(len(one.tasks) for one in work.values()), 0
     by_key: dict[Any, list[tuple[int, int]]] = {}
-    for number, one in work.items():
+    for number in found:
+        one = work[number]
         by_key.setdefault(one.key, []).extend((number, place) for place in range(len(one.tasks)))
 
     def attempt(method: Method, entries: list[tuple[int, int]]) -> None:

@@ -18,7 +18,7 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.filler import Filler
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
-from caesura.nets.frames import Continuous
+from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import Net, NetName
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
@@ -174,14 +174,14 @@ def _default_strategy(
 ) -> str:
     """Return the strategy that the filler uses unless another is asked for.
 
-    With a forward net beside one for `nade`, on discrete frames, it is `sir`, which measured best:
-    1.83 nats against 2.55 for a gap of five on Wikipedia (docs/reproduce.md).
+    With a forward net beside one for `nade`, it is `search` for text and `sir` for music: both nets
+    together measured best (docs/decoding.md, docs/reproduce.md).
     """
     strategies = {one.recipe.net: one.recipe.strategy for one in chosen}
     both = "forward" in strategies and strategies.get("bidirectional") == "nade"
-    discrete = not isinstance(nets["onegram"].frame, Continuous)
-    if both and discrete and "strategy" not in overrides:
-        return "sir"
+    by_both = {Categorical: "search", Binary: "sir"}.get(type(nets["onegram"].frame))
+    if both and by_both is not None and "strategy" not in overrides:
+        return by_both
     return chosen[0].recipe.strategy
 
 
