@@ -114,6 +114,12 @@ def search_all(
     }
 
 
+def search_tasks(one: Opened) -> list[Task]:
+    """Return what is searched for a request: every group of gaps, with each of its lengths."""
+    draft = _draft_of(one)
+    return _work(one, draft, list(range(len(draft.groups))), quick=False).tasks
+
+
 def _draft_of(one: Opened) -> Draft:
     strategy: Any = one.method.strategy
     frame = one.method.net.frame
