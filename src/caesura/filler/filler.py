@@ -21,7 +21,7 @@ from caesura.filler.passes import (
 )
 from caesura.filler.request import Missing, Request, mask_of, split_missing
 from caesura.filler.running import Opened, Report, answer_one, method_key, run_all, work_of
-from caesura.filler.searching import search_all, search_tasks
+from caesura.filler.searching import search_all, search_states, search_tasks
 from caesura.filler.stretches import cut
 from caesura.filler.surprise import warn_if_strange
 from caesura.kinds.base import Item
@@ -372,7 +372,7 @@ class Filler(Model[Net]):
         """
         one = self._open(request)
         if one.method.strategy.searches:
-            return sum(one.method.states(task.stretch, task.draws) for task in search_tasks(one))
+            return search_states(one)
         return max((one.method.states(s, one.draws) for s in one.stretches), default=0)
 
     def method(self, strategy: str | Strategy | None = None) -> Method:
