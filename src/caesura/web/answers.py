@@ -73,9 +73,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     marked = item.open_gaps and not asked.missing  # then the text says everything itself
     request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)
     if isinstance(asked, FillQuestion):
-        request = replace(
-            request, samples=asked.samples, draws=asked.draws, seconds=asked.seconds
-        )
+        request = replace(request, samples=asked.samples, draws=asked.draws, seconds=asked.seconds)
     elif item.open_gaps:
         raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
     states = filler.states(request)
