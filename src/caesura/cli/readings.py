@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TOP = 5  # readings that are shown beside the chosen one
 LENGTHS = 3  # that are shown of a gap whose length is not known
+INDENT = "   "
 AROUND = 14  # characters on either side of a gap
 GUESS = 0.1  # of the probability: an answer that has less is little more than a guess
 
@@ -19,15 +20,19 @@ GUESS = 0.1  # of the probability: an answer that has less is little more than a
 def show_gaps(fill: "Fill", top: int | None) -> None:
     """Show the chosen reading of each gap, its probability, and the `top` best others."""
     from rich.console import Console
-    from rich.padding import Padding
+    from rich.text import Text
 
     console = Console(highlight=False)
     console.print()
     for number, gap in enumerate(fill.gaps, start=1):
         console.print(_chosen(fill.best, gap, f"{number}. " if len(fill.gaps) > 1 else ""))
-        for line in (_others(gap.candidates[1:], top), _lengths(gap)):
-            if line:
-                console.print(Padding(line, (0, 0, 0, 3)))
+        # Beside another gap, the reading of the best fill need not be the likeliest by itself.
+        part = fill.best[slice(*gap.span)]
+        others = [one for one in gap.candidates if one.part != part]
+        for line in (_others(others, top), _lengths(gap)):
+            for row in line.wrap(console, console.width - len(INDENT)) if line else []:
+                row.rstrip()
+                console.print(Text(INDENT), row, sep="")
 
 
 def show_details(fill: "Fill", top: int | None) -> None:
@@ -73,6 +78,7 @@ def _chosen(best: str, gap: "GapFill", number: str) -> "Text":
     from rich.text import Text
 
     start, stop = gap.span
+    chances = (one.probability for one in gap.candidates if one.part == best[start:stop])
     first, last = max(0, start - AROUND), stop + AROUND
     return Text.assemble(
         (number, "bold"),
@@ -80,7 +86,7 @@ def _chosen(best: str, gap: "GapFill", number: str) -> "Text":
         (f"[{_visible(best[start:stop])}]", "bold green"),
         (_visible(best[stop:last]) + ("…" if last < len(best) else ""), "dim"),
         "  ",
-        (percent(gap.candidates[0].probability), "bold"),
+        (percent(next(chances, 0.0)), "bold"),
         overflow="fold",
     )
 

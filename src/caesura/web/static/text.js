@@ -11,10 +11,11 @@ const EXAMPLE =
 const SECONDS = [0.5, 5]; // an answer at once, then a better one
 const CHAIN_DRAWS = 4;
 const SHOWN = 8; // readings
+const JOINT = 5; // fills of all gaps together
 const GUESS = 0.1; // of the probability: an answer that has less is little more than a guess
 const ENDS = {
   settled: "The ranking has settled.",
-  "out of time": "The search ended after its time.",
+  "out of time": "The search stopped when its time was up.",
   finished: "",
 };
 const $ = (id) => document.getElementById(id);
@@ -98,16 +99,20 @@ export function startText(models) {
           if (answer.ended !== "out of time") break;
         }
       }
-      return told(answer);
+      return told(answer.ended);
     });
   }
 
-  function take({ gaps: answers, places, confidence, ...joint }) {
+  function take({ best, gaps: answers, places, confidence, ...joint }) {
+    const characters = [...best];
     const sure = new Map(places.map(([step], n) => [step, confidence[n]]));
     gaps().filter(isOpen).forEach(([first], n) => {
       const { start, stop, ...gap } = answers[n];
       const steps = Array.from({ length: stop - start }, (_, k) => start + k);
-      page.found[first] = { ...gap, shades: steps.map((step) => sure.get(step)) };
+      // Beside another gap, the reading of the best fill need not be the likeliest by itself.
+      const part = characters.slice(start, stop).join("");
+      const probability = gap.candidates.find((one) => one.part === part)?.probability ?? 0;
+      page.found[first] = { ...gap, part, probability, shades: steps.map((step) => sure.get(step)) };
     });
     const { candidates, log_prob, standard_error, covered, strategy, seed, ended } = joint;
     page.joint = { candidates, log_prob, standard_error, covered, strategy, seed, ended };
@@ -115,8 +120,9 @@ export function startText(models) {
     remember();
   }
 
-  function told({ gaps: answers, ended }) {
-    const readings = answers.map(({ candidates: [one] }) => `“${one.part}” ${percent(one.probability)}`);
+  function told(ended) {
+    const answers = gaps().filter(isOpen).map(([first]) => page.found[first]);
+    const readings = answers.map(({ part, probability }) => `“${part}” ${percent(probability)}`);
     const guesses = answers.filter(({ covered }) => covered < GUESS).length;
     const guess =
       guesses === 0
@@ -200,7 +206,7 @@ export function startText(models) {
       box.append(...[...chosen].map(letter));
       box.setAttribute("aria-label", `${chosen}, chosen by you${which}`);
     } else if (found) {
-      const [{ part, probability }] = found.candidates;
+      const { part, probability } = found;
       box.className = "filled";
       box.dataset.told = percent(probability);
       box.append(
@@ -249,7 +255,7 @@ export function startText(models) {
     $("gap-list").replaceChildren(
       ...shown.map(({ part, probability }) =>
         bar([...part].map(visible).join(""), percent(probability), probability, {
-          pressed: part === chosen,
+          pressed: part === (chosen ?? found.part),
           choose: () => choose(place, part),
         }),
       ),
@@ -285,7 +291,7 @@ export function startText(models) {
       `The best has ${nats(joint.log_prob)}${error}; the ${joint.candidates.length} that were found ` +
       `have ${percent(joint.covered)} of the probability.`;
     $("joint-list").replaceChildren(
-      ...joint.candidates.slice(0, SHOWN).map(({ sequence, log_prob: logProb }) =>
+      ...joint.candidates.slice(0, JOINT).map(({ sequence, log_prob: logProb }) =>
         element("li", {}, element("span", { text: sequence }), element("span", { text: nats(logProb) })),
       ),
     );
