@@ -1,6 +1,6 @@
 // The text view: erase characters, fill the gaps, and choose among the readings of each.
 import { ask, askLines } from "./api.js";
-import { bar, element, options, percent, visible } from "./elements.js";
+import { bar, element, options, percent, roughly, visible } from "./elements.js";
 import { escaped, marked, runs } from "./gaps.js";
 import { load, save } from "./store.js";
 import { Work } from "./work.js";
@@ -122,19 +122,26 @@ export function startText(models) {
 
   function told(ended) {
     const answers = gaps().filter(isOpen).map(([first]) => page.found[first]);
-    const readings = answers.map(({ part, probability }) => `“${part}” ${percent(probability)}`);
+    const readings = answers.map(({ part, probability }) => `“${part}” ${roughly(probability)}`);
     const guesses = answers.filter(({ covered }) => covered < GUESS).length;
     const guess =
       guesses === 0
         ? ""
         : answers.length === 1
           ? "This is little more than a guess."
-          : `${guesses} of ${answers.length} gaps are little more than guesses.`;
+          : guesses === 1
+            ? "One gap is little more than a guess."
+            : `${guesses} gaps are little more than guesses.`;
     const what = readings.length <= 3 ? readings.join(", ") : `${readings.length} gaps`;
     return ["Filled:", `${what}.`, guess, ENDS[ended]].filter(Boolean).join(" ");
   }
 
   function choose(first, part) {
+    if (part.includes(gapChar())) {
+      work.stop();
+      work.say(`“${gapChar()}” marks what is missing, so it cannot be put in.`, "problem");
+      return;
+    }
     page.chosen[first] = part;
     fill();
     draw();
@@ -187,7 +194,7 @@ export function startText(models) {
     if (entry) entry.tabIndex = 0; // one stop for Tab; the arrow keys go on from there
     if (focused) entry?.focus();
     $("text-legend").style.visibility = Object.keys(page.found).length ? "" : "hidden";
-    $("text-again").hidden = strategy() === "search"; // which has the same answer for every seed
+    $("text-again").hidden = strategy() === "search"; // to which the seed hardly matters
     drawCard();
     drawJoint();
   }
@@ -208,7 +215,7 @@ export function startText(models) {
     } else if (found) {
       const { part, probability } = found;
       box.className = "filled";
-      box.dataset.told = percent(probability);
+      box.dataset.told = roughly(probability);
       box.append(
         ...[...part].map((character, k) => {
           const span = letter(character);
@@ -216,7 +223,7 @@ export function startText(models) {
           return span;
         }),
       );
-      box.setAttribute("aria-label", `${part}, ${percent(probability)}${which}`);
+      box.setAttribute("aria-label", `${part}, ${roughly(probability)}${which}`);
     } else {
       const marks = marked(page.characters, model().fields);
       box.className = "empty";
