@@ -407,6 +407,7 @@ export function startText(models) {
     page.chosen = {};
     place = null;
     forget();
+    work.say("");
     draw();
     remember();
   }
