@@ -46,13 +46,17 @@ def improve(
 
 
 def _attempts(request: Request, strategy: Strategy, draws: int) -> Iterator[Request]:
-    for effort in EFFORTS:
-        once = replace(request, seconds=None)
+    once = replace(request, seconds=None)
+    if isinstance(strategy, Search):
+        least, usual = 1, strategy.width
+    else:
+        least, usual = max(1, request.samples), draws
+    # Each number once: the same attempt again would look as if the ranking had settled.
+    for size in dict.fromkeys(max(least, int(usual * effort)) for effort in EFFORTS):
         if isinstance(strategy, Search):
-            wider = replace(strategy, width=max(1, int(strategy.width * effort)))
-            yield replace(once, strategy=wider)
+            yield replace(once, strategy=replace(strategy, width=size))
         else:
-            yield replace(once, draws=max(1, request.samples, int(draws * effort)))
+            yield replace(once, draws=size)
 
 
 def _ranking(fill: Fill) -> list[Any]:

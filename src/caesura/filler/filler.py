@@ -21,7 +21,7 @@ from caesura.filler.passes import (
 )
 from caesura.filler.request import Missing, Request, mask_of, split_missing
 from caesura.filler.running import Opened, Report, answer_one, method_key, run_all, work_of
-from caesura.filler.searching import search_all
+from caesura.filler.searching import search_all, search_states, search_tasks
 from caesura.filler.stretches import cut
 from caesura.filler.surprise import warn_if_strange
 from caesura.kinds.base import Item
@@ -284,6 +284,8 @@ class Filler(Model[Net]):
         ['i', 'a']
         """
         one = self._open(Request(data, missing, strategy=strategy, seed=seed))
+        if one.item.open_gaps:
+            raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
         symbols = self.kind.symbols() or CENTRES.tolist()
         parts: list[Chances] = answer_one(marginals_pass, one)
         nothing = Chances(np.zeros((0, 2), int), *[np.zeros((0, len(symbols)))] * 2)
@@ -359,11 +361,18 @@ class Filler(Model[Net]):
         one = self._open(request)
         if not one.method.strategy.batched:
             return object()  # equal to no other
-        return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
+        tasks = search_tasks(one) if one.method.strategy.searches else one.tasks
+        return method_key(one), tuple(task.shape(one.method) for task in tasks)
 
     def states(self, request: Request) -> int:
-        """Return the cost of a request: how many states of the nets it holds at once at most."""
+        """Return the cost of a request: how many states of the nets it holds at once at most.
+
+        A search goes through all groups of gaps and all their lengths, and their states count
+        together.
+        """
         one = self._open(request)
+        if one.method.strategy.searches:
+            return search_states(one)
         return max((one.method.states(s, one.draws) for s in one.stretches), default=0)
 
     def method(self, strategy: str | Strategy | None = None) -> Method:

@@ -114,6 +114,22 @@ def search_all(
     }
 
 
+def search_tasks(one: Opened) -> list[Task]:
+    """Return what is searched for a request: every group of gaps, with each of its lengths."""
+    draft = _draft_of(one)
+    return _work(one, draft, list(range(len(draft.groups))), quick=False).tasks
+
+
+def search_states(one: Opened) -> int:
+    """Return how many states of the nets these tasks hold; no task is made to know that."""
+    draft, total = _draft_of(one), 0
+    for group in draft.groups:
+        lengths = _lengths(draft, group)
+        longest = draft.stretch(group, lengths[-1], one.around)
+        total += len(lengths) * one.method.states(longest, 1)
+    return total
+
+
 def _draft_of(one: Opened) -> Draft:
     strategy: Any = one.method.strategy
     frame = one.method.net.frame
