@@ -31,7 +31,9 @@ def improve(
         What is used by default: the strategy, and how many random fills.
     """
     limit, began = _check_seconds(request.seconds), time.perf_counter()
-    fill, ranking, took = None, None, 0.0
+    fill: Fill | None = None
+    ranking: list[bytes | list[bytes]] | None = None
+    took = 0.0
     for attempt in _attempts(request, strategy, draws):
         started = time.perf_counter()
         if fill is not None and started - began + GROWTH * took > limit:
@@ -59,7 +61,7 @@ def _attempts(request: Request, strategy: Strategy, draws: int) -> Iterator[Requ
             yield replace(once, draws=size)
 
 
-def _ranking(fill: Fill) -> list[Any]:
+def _ranking(fill: Fill) -> list[bytes | list[bytes]]:
     """Return what must not change any more."""
     rows = [[values.tobytes() for values, _ in one.frames[:TOP]] for one in fill.readings]
     return [fill.completions[0].values.tobytes(), *rows]

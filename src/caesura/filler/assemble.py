@@ -1,7 +1,6 @@
 """Whole fills, put together from those of stretches or of groups of gaps."""
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -32,10 +31,9 @@ def from_draws(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
     errors = np.sum([part.errors**2 for part in parts], axis=0) ** 0.5
     best_score = sum(part.best_log_prob for part in parts) - kind.log_scale(sequence.missing)
     best = Completion(np.concatenate([part.best for part in parts]), lengths, best_score)
-    every = [
-        Completion(row, lengths, score)
-        for row, score in zip_longest(drawn, scores.tolist(), fillvalue=np.nan)
-    ]
+    # Of real numbers, only the samples have scores.
+    all_scores = np.append(scores, np.full(len(drawn) - len(scores), np.nan)).tolist()
+    every = [Completion(row, lengths, score) for row, score in zip(drawn, all_scores, strict=True)]
     ranked = every if numbers else [every[n] for n in kind.rank(drawn, scores).tolist()]
     distinct = {one.values.tobytes(): one for one in reversed([best, *ranked])}
     return (SeriesFill if numbers else Fill)(

@@ -104,7 +104,10 @@ def make_draft(
     apart
         Gaps with at least so many observed steps between them are searched by themselves.
     """
-    known = [(span, Gap(span.start, *[span.stop - span.start] * 2)) for span in runs(missing_steps)]
+    known = [
+        (span, Gap(span.start, span.stop - span.start, span.stop - span.start))
+        for span in runs(missing_steps)
+    ]
     both = [*known, *((Span(gap.at, gap.at), gap) for gap in open_gaps)]
     both.sort(key=lambda one: one[0])
     starts = [0, *(span.stop for span, _ in both)]

@@ -336,7 +336,7 @@ class SeriesFill(Fill):
         return np.stack([one.values for one in self.completions[1:]])
 
     @property
-    def candidates(self) -> list[Candidate]:  # type: ignore[override]
+    def candidates(self) -> list[Candidate]:
         """None: two draws of real numbers are never alike."""
         return []
 

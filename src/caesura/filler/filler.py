@@ -438,8 +438,10 @@ class Filler(Model[Net]):
             failed = isinstance(parts, Exception)
             answers[number] = parts if failed else from_draws(self.kind, drawn[number], parts)
         for number, found in search_all(searched, report).items():
-            failed = isinstance(found, Exception)
-            answers[number] = found if failed else from_search(self.kind, searched[number], *found)
+            if isinstance(found, Exception):
+                answers[number] = found
+            else:
+                answers[number] = from_search(self.kind, searched[number], *found)
         return answers
 
     @property

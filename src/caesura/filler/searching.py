@@ -19,6 +19,7 @@ from caesura.sequence import LONGEST_GAP
 from caesura.strategies import Search
 
 QUICK = 8  # the quick search keeps so many times fewer fills
+LENGTH_DRAWS = 128  # to compare lengths takes a better estimate than to rank fills of one length
 ROUNDS = 3  # of the full search, at most
 NEAR = 100  # observed steps; what is farther away hardly matters
 
@@ -143,10 +144,15 @@ def _draft_of(one: Opened) -> Draft:
 
 
 def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
-    method, key = one.method, method_key(one)
-    if quick and isinstance(method.strategy, Search):
-        narrow = replace(method.strategy, width=max(1, method.strategy.width // QUICK))
-        method, key = method._replace(strategy=narrow), ("quick", key)
+    strategy: Search = one.method.strategy  # type: ignore[assignment]  # since it searches
+    if quick:
+        strategy = replace(strategy, width=max(1, strategy.width // QUICK))
+    elif one.item.open_gaps:
+        strategy = replace(strategy, draws=max(strategy.draws, LENGTH_DRAWS))
+    method, key = (
+        one.method._replace(strategy=strategy),
+        (method_key(one), strategy.width, strategy.draws),
+    )
     tasks = []
     for group in groups:
         for lengths in _lengths(draft, draft.groups[group]):

@@ -45,7 +45,8 @@ class Search(Strategy):
     forward net, and q(x) the product of what the bidirectional net says of each missing step, given
     what stands to the left of it and what is observed to the right. The beam keeps the `width` best
     beginnings of a fill at every step. The normaliser is the sum over the fills that the beam
-    finds, which is exact, plus an estimate for all others from `draws` random fills of q.
+    finds, which is exact, plus an estimate for all others from `draws` random fills. They are drawn
+    step by step, from p^(1 − weight) · q^weight, normalised at each step.
 
     Parameters
     ----------
@@ -165,14 +166,14 @@ class Search(Strategy):
 
         def stands_for(log_value: Float[Array, "B N"]) -> Float[Array, "B N"]:
             """A fill of the beam stands for itself, a drawn one for a share of the others."""
-            drawn = jnp.where(in_both, -jnp.inf, log_value - lanes.log_q - jnp.log(self.draws))
+            drawn = jnp.where(in_both, -jnp.inf, log_value - lanes.log_drawn - jnp.log(self.draws))
             return jnp.where(in_beam, log_value, drawn)
 
         weights = stands_for(score)
         log_total = jax.nn.logsumexp(weights, axis=1)
         of_draws = jnp.exp(weights - log_total[:, None])[:, self.width :]
         error = jnp.std(of_draws, axis=1, ddof=1 if self.draws > 1 else 0) * self.draws**0.5
-        held = jax.nn.logsumexp(jnp.where(in_beam, lanes.log_q, -jnp.inf), axis=1)
+        held = jax.nn.logsumexp(jnp.where(in_beam, lanes.log_drawn, -jnp.inf), axis=1)
         found = Found(
             values=lanes.values[..., None],
             log_prob=jnp.where(again, -jnp.inf, score - log_total[:, None]),
@@ -188,8 +189,8 @@ class Search(Strategy):
 class Rest(NamedTuple):
     """What the beam does not hold."""
 
-    share: Float[Array, " B"]  # of the probability of q
-    means: Float[Array, "B W K"]  # what q says of each step on the way of the random fills
+    share: Float[Array, " B"]  # the probability that a random fill is none of the beam's
+    means: Float[Array, "B W K"]  # how each step was drawn, on average over the random fills
 
 
 class Lanes(eqx.Module):
@@ -198,6 +199,7 @@ class Lanes(eqx.Module):
     values: Int[Array, "B N W"]
     log_q: Float[Array, "B N"]  # `EMPTY` for a lane of the beam that holds nothing yet
     log_p: Float[Array, "B N"]
+    log_drawn: Float[Array, "B N"]  # with which probability the fill would be drawn at random
     q: State  # of the bidirectional net's forward stack
     p: State
 
@@ -205,7 +207,7 @@ class Lanes(eqx.Module):
 def _walk(
     plan: Search, net: Pair, keys: Key[Array, " B"], window: Window
 ) -> tuple[Lanes, Float[Array, "B W K"]]:
-    """Return filled lanes, and the mean of what q said of each step on the way of random fills."""
+    """Return filled lanes, and how each step was drawn, on average over the random fills."""
     begin, steps = _start(plan, window), window.missing_steps
     own = jnp.broadcast_to(jnp.arange(begin.log_q.shape[1]), begin.log_q.shape)
     left, random = slice(0, plan.width), slice(plan.width, None)
@@ -217,20 +219,23 @@ def _walk(
         p = _predict(net.forward, lanes.p, window.right["forward"])
         scores = plan.mix(lanes.log_q[..., None] + q, lanes.log_p[..., None] + p)
         _, best = jax.lax.top_k(scores[:, left].reshape(len(keys), -1), plan.width)
-        drawn = jax.vmap(jax.random.categorical)(fold(keys, t), q[:, random])
+        r = jax.nn.log_softmax(plan.mix(q, p))
+        drawn = jax.vmap(jax.random.categorical)(fold(keys, t), r[:, random])
         source = jnp.concatenate([best // q.shape[-1], own[:, random]], axis=1)
         symbol = jnp.concatenate([best % q.shape[-1], drawn], axis=1)
         missing = steps[:, t, None]  # an observed step keeps its value in every lane
         source, symbol = jnp.where(missing, source, own), jnp.where(missing, symbol, _at(window, t))
-        lanes, q, p = jax.tree.map(lambda a: jax.vmap(lambda a, i: a[i])(a, source), (lanes, q, p))
+        here = (lanes, q, p, r)
+        lanes, q, p, r = jax.tree.map(lambda a: jax.vmap(lambda a, i: a[i])(a, source), here)
         moved = Lanes(
             values=lanes.values.at[:, :, t].set(symbol),
             log_q=lanes.log_q + jnp.where(missing, _pick(q, symbol), 0.0),
             log_p=lanes.log_p + _pick(p, symbol),
+            log_drawn=lanes.log_drawn + jnp.where(missing, _pick(r, symbol), 0.0),
             q=_step(net.bidirectional, lanes.q, symbol),
             p=_step(net.forward, lanes.p, symbol),
         )
-        means = means.at[:, t].set(jnp.mean(jnp.exp(q[:, random]), axis=1))
+        means = means.at[:, t].set(jnp.mean(jnp.exp(r[:, random]), axis=1))
         return _where(window.valid[:, t], moved, lanes), means
 
     def follow(t: Int[Array, ""], lanes: Lanes) -> Lanes:
@@ -260,6 +265,7 @@ def _start(plan: Search, window: Window) -> Lanes:
         values=spread(window.values[:, :, 0]),
         log_q=jnp.where(empty, EMPTY, nothing),
         log_p=jnp.where(empty, EMPTY, nothing),
+        log_drawn=jnp.where(empty, EMPTY, nothing),
         q=jax.tree.map(spread, window.left["bidirectional"]),
         p=jax.tree.map(spread, window.left["forward"]),
     )
