@@ -49,7 +49,7 @@ class Card(NamedTuple):
     sets: tuple[str, ...]
     serves: str
     fails: str
-    gaps: dict[str, int]  # by strategy, how many of each set: `sir` is slow
+    gaps: dict[str, int]  # by strategy, how many of each set: some are slow
     options: dict[str, dict[str, int]]
 
 
@@ -61,9 +61,9 @@ CARDS = {
         "restorations and says how sure it is of each.",
         fails="It knows how English looks, not what is true: a filled name, number or date is a "
         "guess at what would look right there. Languages other than English, tables, programs and "
-        "verse are outside what it has seen, and so are long gaps, which it fills with words that "
-        "fit their edges better than each other. It has learnt the biases of its source.",
-        gaps={"search": 1_000, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
+        "verse are outside what it has seen. Most readings of gaps of more than eight characters are "
+        "wrong (docs/decoding.md). It has learnt the biases of its source.",
+        gaps={"search": 300, "nade": 1_000, "oneway": 1_000, "onegram": 1_000},
         options={},
     ),
     "music": Card(

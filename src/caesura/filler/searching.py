@@ -149,10 +149,7 @@ def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
         strategy = replace(strategy, width=max(1, strategy.width // QUICK))
     elif one.item.open_gaps:
         strategy = replace(strategy, draws=max(strategy.draws, LENGTH_DRAWS))
-    method, key = (
-        one.method._replace(strategy=strategy),
-        (method_key(one), strategy.width, strategy.draws),
-    )
+    key = (method_key(one), strategy.width, strategy.draws)
     tasks = []
     for group in groups:
         for lengths in _lengths(draft, draft.groups[group]):
@@ -160,7 +157,7 @@ def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
             # The first length is that of the only gap if it may vary: it has a key of its own.
             number = group * (LONGEST_GAP + 1) + (lengths[0] if one.item.open_gaps else 0)
             tasks.append(Task(stretch, one.request.seed, number, draws=1, scored=1))
-    return Work(key, method, tasks)
+    return Work(key, one.method._replace(strategy=strategy), tasks)
 
 
 def _lengths(draft: Draft, group: range) -> list[tuple[int, ...]]:
