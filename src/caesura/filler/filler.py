@@ -60,7 +60,7 @@ class Filler(Model[Net]):
     >>> import caesura
     >>> filler = caesura.load("text")
     >>> filler
-    <Filler for text: bidirectional (2 x 432 lstm), forward (2 x 432 lstm), onegram; by 'sir'>
+    <Filler for text: bidirectional (2 x 432 lstm), forward (2 x 432 lstm), onegram; by 'search'>
     >>> filler.fill("The qu___ brown fox", strategy="nade").best
     'The quick brown fox'
     """
