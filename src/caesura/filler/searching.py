@@ -20,7 +20,7 @@ from caesura.strategies import Search
 
 QUICK = 8  # the quick search keeps so many times fewer fills
 LENGTH_DRAWS = 128  # to compare lengths takes a better estimate than to rank fills of one length
-ROUNDS = 3  # of the full search, at most
+ROUNDS = 2  # of the full search, at most
 NEAR = 100  # observed steps; what is farther away hardly matters
 
 
