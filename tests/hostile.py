@@ -5,6 +5,7 @@ import lzma
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,11 @@ def read_as_text(content: bytes) -> None:
     if text is None:
         return
     assert text == content.decode("utf-8").removeprefix("\ufeff")
-    if (kind := answer(Text.learn, [text])) is not None:
+    if (kind := answer(partial(Text.learn, brackets=""), [text])) is not None:
         item = kind.open(text)
         assert item.write(item.sequence.values, np.zeros_like(item.missing)) == text
     if (kind := answer(Text.learn, [text + "a"])) is not None:
-        answer(kind.open, Path(FOLDER / "a.txt"))
+        answer(lambda: kind.open(Path(FOLDER / "a.txt")).sequence)
 
 
 def read_as_packed_text(content: bytes) -> None:

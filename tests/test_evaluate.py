@@ -20,7 +20,7 @@ from caesura.scoring.gaps import (
     spread,
     starts_inside,
 )
-from caesura.sequence import UNKNOWN, Gap, Sequence
+from caesura.sequence import UNKNOWN, Sequence, Span
 from caesura.strategies import STRATEGIES, around_missing
 from small_nets import make_net, random_values
 
@@ -34,7 +34,7 @@ def test_gaps_stay_clear_of_both_ends():
 
 
 def gaps_inside(length, gap, margin):
-    return [Gap(start, start + gap) for start in starts_inside(length, gap, margin).tolist()]
+    return [Span(start, start + gap) for start in starts_inside(length, gap, margin).tolist()]
 
 
 def score_alone(net, strategy, values, gap):

@@ -12,7 +12,7 @@ import pytest
 import oracle
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import Net, bidirectional, onegram, unidirectional
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import Sequence, Span
 from caesura.strategies import Place, around_gaps, around_missing
 from caesura.strategies.bayes import Bayes
 from caesura.strategies.gibbs import Gibbs
@@ -150,7 +150,7 @@ def test_nade_fills_what_is_missing_of_a_frame(components):
 def test_nade_scores_gaps_of_different_lengths_side_by_side():
     net, values = make_net("bidirectional"), random_values(SYMBOLS, mask("......"))
     sequence = Sequence(values, np.zeros_like(values, bool))
-    gaps = [Gap(0, 2), Gap(2, 3), Gap(3, 6)]
+    gaps = [Span(0, 2), Span(2, 3), Span(3, 6)]
     window = around_gaps(net, [sequence], [Place(0, *gap, gap.stop) for gap in gaps])
     found = NADE().log_prob(KEY, net, window, window.values[:, None])
     patterns = ("xx....", "..x...", "...xxx")
@@ -307,7 +307,7 @@ def test_a_chain_does_not_care_for_its_neighbours_in_the_batch():
     """A longer gap beside it makes fewer sweeps, and that must not shorten its own."""
     case = make_case("gsn")
     fill = case.fills[0]
-    gaps = [Gap(1, 4), Gap(0, 6)]
+    gaps = [Span(1, 4), Span(0, 6)]
     sequence = Sequence(fill, np.zeros_like(case.missing))
     window = around_gaps(case.net, [sequence], [Place(0, *gap, gap.stop) for gap in gaps])
     strategy = GSN(steps=4, chains=4000)
@@ -329,7 +329,7 @@ def test_bayes_chain_of_the_tests_above_has_reached_the_posterior():
 def test_bayes_looks_no_further_ahead_than_it_may():
     net, missing = make_net("forward"), [mask(".xx..."), mask("....xx")]
     values = random_values(SYMBOLS, missing[0])
-    strategy, gaps = Bayes(steps=20, chains=2000, lookahead=1), [Gap(1, 3), Gap(4, 6)]
+    strategy, gaps = Bayes(steps=20, chains=2000, lookahead=1), [Span(1, 3), Span(4, 6)]
     stops = [strategy.stop(gap.stop, 6) for gap in gaps]
     assert stops == [4, 6]
     places = [Place(0, *gap, stop) for gap, stop in zip(gaps, stops, strict=True)]

@@ -9,7 +9,7 @@ import pytest
 
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional, unidirectional
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import Sequence, Span
 from caesura.strategies import STRATEGIES, Place, around_gaps
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import choose
@@ -20,7 +20,7 @@ A = np.array(
 )
 K, GAP = len(A), 3
 FILLS = np.array(list(itertools.product(range(K), repeat=GAP)))
-VALUES_SEED, GAPS = 99, [Gap(t, t + GAP) for t in range(10, 90, 8)]
+VALUES_SEED, GAPS = 99, [Span(t, t + GAP) for t in range(10, 90, 8)]
 
 
 def chain(length: int, seed: int) -> np.ndarray:
@@ -31,7 +31,7 @@ def chain(length: int, seed: int) -> np.ndarray:
     return np.array(values, np.int32)[:, None]
 
 
-def true_posterior(values: np.ndarray, gap: Gap) -> np.ndarray:
+def true_posterior(values: np.ndarray, gap: Span) -> np.ndarray:
     """The probability of each of FILLS: its transitions, over their sum for all fills."""
     before, behind = values[gap.start - 1, 0], values[gap.stop, 0]
     paths = np.array([[before, *fill, behind] for fill in FILLS])
@@ -39,7 +39,7 @@ def true_posterior(values: np.ndarray, gap: Gap) -> np.ndarray:
     return joint / joint.sum()
 
 
-def true_marginals(values: np.ndarray, gap: Gap) -> np.ndarray:
+def true_marginals(values: np.ndarray, gap: Span) -> np.ndarray:
     """Forward–backward inside a gap: from what stands before it, and from what stands behind."""
     before, behind = values[gap.start - 1, 0], values[gap.stop, 0]
     power = np.linalg.matrix_power

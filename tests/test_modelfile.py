@@ -116,7 +116,8 @@ def test_info_speaks_of_the_file_without_its_weights(place):
     content = place.read_bytes()
     place.write_bytes(content[:-1] + b"\x7f")  # an altered weight is not looked at
     info = read_info(place)
-    assert info["kind"] == {"name": "text", "fields": {"alphabet": ALPHABET, "gap_char": "_"}}
+    fields = {"alphabet": ALPHABET, "gap_char": "_", "brackets": "{}"}
+    assert info["kind"] == {"name": "text", "fields": fields}
     assert (info["strategy"], info["training"]) == ("nade", TRAINING)
     assert (info["format"], info["caesura"]) == (2, caesura.__version__)
     assert (info["bytes"], info["dtypes"]) == (len(content), ["float32"])

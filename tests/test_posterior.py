@@ -16,7 +16,7 @@ from caesura.kinds import Text
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import bidirectional, unidirectional
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import Sequence, Span
 from caesura.strategies import SIR, Bayes, Place, Window, around_gaps, around_missing
 from command_line import ask
 
@@ -204,7 +204,7 @@ def test_on_symbols_it_agrees_with_exact_gibbs_sampling():
     """Many gaps side by side, each with the end of its own window."""
     frame = Categorical(3)
     pair, values = make_pair(frame), np.random.default_rng(5).integers(0, 3, (12, 1))
-    gaps = [Gap(0, 2), Gap(3, 4), Gap(5, 8), Gap(10, 12)]
+    gaps = [Span(0, 2), Span(3, 4), Span(5, 8), Span(10, 12)]
     bayes = Bayes(steps=40, chains=500, lookahead=3)
     sir = SIR(particles=2000, replicas=10, lookahead=3)
     places = [Place(0, *gap, sir.stop(gap.stop, 12)) for gap in gaps]

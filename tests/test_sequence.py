@@ -7,7 +7,7 @@ import pytest
 from caesura.errors import CaesuraError
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.heads import make_head
-from caesura.sequence import UNKNOWN, Gap, Sequence
+from caesura.sequence import UNKNOWN, Gap, Sequence, Span
 
 
 def sequence(missing: str) -> Sequence:
@@ -19,9 +19,9 @@ def sequence(missing: str) -> Sequence:
     ("missing", "gaps"),
     [
         ("....", []),
-        ("____", [Gap(0, 4)]),
-        ("_.__", [Gap(0, 1), Gap(2, 4)]),
-        ("._.", [Gap(1, 2)]),
+        ("____", [Span(0, 4)]),
+        ("_.__", [Span(0, 1), Span(2, 4)]),
+        ("._.", [Span(1, 2)]),
     ],
 )
 def test_gaps_are_runs_of_missing_steps(missing, gaps):
@@ -30,7 +30,7 @@ def test_gaps_are_runs_of_missing_steps(missing, gaps):
 
 def test_a_partly_missing_frame_is_a_missing_step():
     missing = np.array([[False, False], [True, False], [False, False]])
-    assert Sequence(np.zeros((3, 2)), missing).gaps == [Gap(1, 2)]
+    assert Sequence(np.zeros((3, 2)), missing).gaps == [Span(1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,37 @@ def test_what_is_missing_may_be_anything():
 def test_a_head_refuses_frames_that_are_not_its_own():
     with pytest.raises(CaesuraError, match="'softmax' is for categorical frames, not for binary"):
         make_head("softmax", jax.random.key(0), Binary(3), (4,))
+
+
+def test_a_gap_of_unknown_length_has_a_weight_for_each_length():
+    gap = Gap(np.int64(3), 0, 2).check(3)
+    assert gap == (3, 0, 2, None)
+    assert type(gap.at) is int
+    assert list(gap.lengths) == [0, 1, 2]
+    assert gap.weights.tolist() == [1 / 3] * 3
+    assert Gap(0, 1, 2, prior=[3, 1]).check(0).prior == (3.0, 1.0)
+    assert Gap(0, 1, 2, prior=(3, 1)).weights.tolist() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("gap", "sentence"),
+    [
+        (Gap(-1, 1, 2), "'at' must be at least 0"),
+        (Gap(6, 1, 2), "'at' must be at most 5"),
+        (Gap("3", 1, 2), "'at' is a whole number"),
+        (Gap(3, -1, 2), "'shortest' must be at least 0"),
+        (Gap(3, 0, 0), "'longest' must be at least 1"),
+        (Gap(3, 1, 65), "'longest' must be at most 64"),
+        (Gap(3, 3, 2), "longest length of a gap, 2, is less than its shortest, 3"),
+        (Gap(3, 1, 2, (1,)), r"1 to 2 steps holds 2 weights, but this one has the shape \[1\]"),
+        (Gap(3, 1, 2, (1, -1)), "not negative"),
+        (Gap(3, 1, 2, (0, 0)), "their sum is positive"),
+        (Gap(3, 1, 2, (1, np.nan)), "not negative"),
+        (Gap(3, 1, 2, (1, np.inf)), "not negative"),
+        (Gap(3, 1, 2, "ab"), "a number for each of its lengths"),
+        (Gap(3, 1, 2, {1: 2}), "a number for each of its lengths"),
+    ],
+)
+def test_a_wrong_gap_gets_one_sentence(gap, sentence):
+    with pytest.raises(CaesuraError, match=sentence):
+        gap.check(5)

@@ -16,7 +16,7 @@ from caesura.kinds import Text
 from caesura.kinds.finding import find_files
 from caesura.kinds.text import files as text_files
 from caesura.kinds.text.text import PAPER, TextItem
-from caesura.sequence import UNKNOWN, FrameSpec, Gap
+from caesura.sequence import UNKNOWN, FrameSpec, Span
 
 PLAIN = "“Zwölf Boxkämpfer”\n\tjagten – ‘Viktor’ quer\n\n漢字 🙂 e\u0301 \ufeff \ud800 \U0010ffff"
 STRANGE = PLAIN.replace("quer\n", "\rquer\r\n") + "\x00\x85"
@@ -65,7 +65,7 @@ def test_a_kind_is_made_of_plain_values():
     kind = learn([STRANGE], gap_char="?")
     _ = kind.open("a").sequence  # whatever it keeps for later
     told = json.loads(json.dumps(dataclasses.asdict(kind)))
-    assert set(told) == {"alphabet", "gap_char"}
+    assert set(told) == {"alphabet", "gap_char", "brackets"}
     assert Text(**told) == kind
     assert kind.symbols() == list(kind.alphabet)
 
@@ -101,7 +101,7 @@ def test_each_symbol_is_written_as_it_was_read():
     assert values.min() >= 0
     gaps = kind.open("_" * len(PLAIN))
     assert gaps.write(values, gaps.missing) == PLAIN
-    assert gaps.part(values, Gap(6, 9)) == PLAIN[6:9]
+    assert gaps.part(values, Span(6, 9)) == PLAIN[6:9]
 
 
 def test_control_characters_are_left_out_and_counted():

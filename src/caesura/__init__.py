@@ -21,6 +21,7 @@ __all__ = [
     "FileMissingError",
     "Fill",
     "Filler",
+    "Gap",
     "LogProb",
     "Marginals",
     "Request",
@@ -46,11 +47,12 @@ if TYPE_CHECKING:
         load,
     )
     from caesura.kinds import Song
+    from caesura.sequence import Gap
     from caesura.training.train import train
 else:
     # JAX takes a second to import, for which `caesura --help` need not wait.
     _MODULES = {"datasets": "datasets", "strategies": "strategies"}
-    _HOMES = {"Song": "kinds", "train": "training.train"}
+    _HOMES = {"Gap": "sequence", "Song": "kinds", "train": "training.train"}
 
     def __getattr__(name: str) -> Any:
         """Import a name at its first use."""

@@ -4,27 +4,102 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Shaped
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, whole_number
 
 # The value of what is observed but not among those the model knows: a letter outside its alphabet.
 # For real numbers it is NaN (`Frame.unknown`). A net sees it as if it were missing; it is never
 # filled, never a target, and never lost.
 UNKNOWN = -1
+LONGEST_GAP = 64  # steps of a gap whose length is not known: each length is searched by itself
 
 
-class Gap(NamedTuple):
+class Span(NamedTuple):
     """A run of missing steps: the first, and the one after the last."""
 
     start: int
     stop: int
 
 
-def runs(on: Bool[np.ndarray, " T"]) -> list[Gap]:
+class Gap(NamedTuple):
+    """A gap whose length is not known.
+
+    Parameters
+    ----------
+    at
+        How many steps of the sequence stand before the gap. The gap itself has no steps there.
+    shortest, longest
+        The lengths that it may have, in steps: from `shortest`, which may be 0 if perhaps nothing
+        is missing, to `longest`, which is at most 64.
+    prior
+        A weight for each length from `shortest` to `longest`, relative to the others. By default
+        all lengths have the same weight.
+
+    Examples
+    --------
+    >>> from caesura import Gap
+    >>> gap = Gap(at=4, shortest=2, longest=4, prior=(1, 2, 1))
+    >>> list(gap.lengths)
+    [2, 3, 4]
+    >>> gap.weights
+    array([0.25, 0.5 , 0.25])
+    """
+
+    at: int
+    shortest: int
+    longest: int
+    prior: tuple[float, ...] | None = None
+
+    @property
+    def lengths(self) -> range:
+        """The lengths that the gap may have."""
+        return range(self.shortest, self.longest + 1)
+
+    @property
+    def weights(self) -> Float[np.ndarray, " lengths"]:
+        """The prior probability of each length."""
+        prior = [1.0] * len(self.lengths) if self.prior is None else self.prior
+        return np.array(prior, float) / np.sum(prior, dtype=float)
+
+    def check(self, steps: int) -> "Gap":
+        """Return the gap if a sequence of `steps` steps can have it, its fields as plain numbers.
+
+        Raises
+        ------
+        CaesuraError
+            If the place, the lengths or the prior are wrong.
+        """
+        at = whole_number("at", self.at, 0, steps)
+        shortest = whole_number("shortest", self.shortest, 0)
+        longest = whole_number("longest", self.longest, 1, LONGEST_GAP)
+        if longest < shortest:
+            raise CaesuraError(
+                f"The longest length of a gap, {longest}, is less than its shortest, {shortest}."
+            )
+        gap = Gap(at, shortest, longest)
+        return gap if self.prior is None else gap._replace(prior=_check_prior(self.prior, gap))
+
+
+def _check_prior(prior: object, gap: Gap) -> tuple[float, ...]:
+    try:
+        weights = np.asarray(prior, float)
+    except (TypeError, ValueError):
+        raise CaesuraError("The prior of a gap holds a number for each of its lengths.") from None
+    if weights.shape != (count := len(gap.lengths),):
+        raise CaesuraError(
+            f"The prior of a gap of {gap.shortest} to {gap.longest} steps holds {count} weights, "
+            f"but this one has the shape {list(weights.shape)}."
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and 0 < weights.sum() < np.inf):
+        raise CaesuraError("The weights of a prior are not negative, and their sum is positive.")
+    return tuple(weights.tolist())
+
+
+def runs(on: Bool[np.ndarray, " T"]) -> list[Span]:
     """Return the runs of True, from left to right."""
     edges = np.flatnonzero(np.diff(on, prepend=False, append=False))
-    return [Gap(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+    return [Span(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
 @dataclass(frozen=True)
@@ -88,6 +163,6 @@ class Sequence:
         return np.any(self.missing, axis=1)
 
     @property
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[Span]:
         """The runs of missing steps, from left to right."""
         return runs(self.missing_steps)

@@ -85,7 +85,8 @@ def pack(
     output : --output, -o PACKED
         The directory to make.
     settings : --set NAME=VALUE
-        A field of the text: alphabet, alphabet_size or gap_char; may be given several times.
+        A field of the text: alphabet, alphabet_size, gap_char or brackets; may be given several
+        times.
     """
     from caesura.cli.parsing import load_sources, parse_source
     from caesura.training.corpus.packed import pack

@@ -40,6 +40,8 @@ def text(
     model: ModelOption = None,
     gaps: list[str] | None = None,
     gap_char: str | None = None,
+    brackets: str | None = None,
+    length: str | None = None,
     samples: Samples = 32,
     strategy: StrategyOption = None,
     seed: Seed = 0,
@@ -50,9 +52,15 @@ def text(
     data_column: DataColumn = "data",
     json: Json = False,
 ) -> None:
-    """Fill the gaps of a text.
+    r"""Fill the gaps of a text.
 
     The likeliest fill goes to stdout; if stdout is not a terminal, nothing else does.
+
+    Each `_` is one missing character. A gap can also be written by its length: `{5}` is the same as
+    `_____`. The length need not be known: `{3-7}` are 3 to 7 missing characters, and `{?}` are 1 to
+    12. A priori all these lengths are equally probable, and no gap is longer than 64. Marks beside
+    each other are one gap: `__{1-3}` has 3 to 5 characters. A backslash before the brackets makes
+    them a part of the text: `\{3-7}` stands for `{3-7}`. Other brackets, as in `{a}`, are text.
 
     Parameters
     ----------
@@ -63,21 +71,35 @@ def text(
         several times.
     gap_char : --gap-char C
         The character that marks a missing one. Default: the model's own.
+    brackets : --brackets AB
+        The two characters around the length of a gap; '' if the text has no lengths in brackets.
+        Default: the model's own.
+    length : --length FROM-TO
+        The length of every gap whose length is not in brackets, however many '_' mark it: 3-7 is
+        from 3 to 7 characters. Default: a character for each '_', and 1-12 for '{?}'.
     output : --output, -o FILE
         Write the best fill there, not to stdout.
     every : --all
         Show all distinct fills with their probabilities; a terminal shows the likeliest anyway.
     """
-    check_options(ctx, "gap_char")
+    check_options(ctx, "gap_char", "brackets")
     asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
-    name, fields = model or "text", {} if gap_char is None else {"gap_char": gap_char}
+    marks = {"gap_char": gap_char, "brackets": brackets}
+    name, fields = model or "text", {key: mark for key, mark in marks.items() if mark is not None}
     if engine is not None:
         fill_many("text", name, Path(given), asked, kind_fields=fields)
         return
     spans = [parse_span(gap) for gap in gaps or []]
+    lengths = _parse_lengths(length)
     filler = load_for("text", name, given, output).with_kind(**fields)
     kind: Any = filler.kind
-    item = kind.open(_read(given, kind.gap_char, bool(spans)))
+    item = kind.open(_read(given, kind, bool(spans)))
+    item = item if lengths is None else item.with_range(lengths)
+    if spans and item.open_gaps:
+        raise CaesuraError(
+            "--gap counts characters, but the text has a gap of unknown length: mark all gaps in "
+            "the text itself."
+        )
     missing = steps_in(spans, len(item.sequence), "characters")
     _save_compiling(filler, item, missing, strategy)
     fill = fill_one(filler, item, asked, missing=missing)
@@ -92,13 +114,22 @@ def text(
         _show_candidates(fill, None if every else SHOWN)
 
 
-def _read(given: str, gap_char: str, has_gaps: bool) -> Any:
+def _parse_lengths(length: str | None) -> Any:
+    from caesura.kinds.text.notation import parse_lengths
+
+    return None if length is None else parse_lengths(length)
+
+
+def _read(given: str, kind: Any, has_gaps: bool) -> Any:
     """Return the text, or the path of its file."""
+    from caesura.kinds.text.notation import has_notation
+
     if os.path.isfile(given):
         return Path(given)
-    if _looks_like_path(given, has_gaps or gap_char in given):
+    marked = kind.gap_char in given or has_notation(given, kind.brackets)
+    if _looks_like_path(given, has_gaps or marked):
         raise FileMissingError(
-            f"There is no file '{given}'; a text to fill has '{gap_char}' for each missing "
+            f"There is no file '{given}'; a text to fill has '{kind.gap_char}' for each missing "
             "character, or --gap says what is missing."
         )
     content = sys.stdin.buffer.read() if given == "-" else os.fsencode(given)
@@ -122,6 +153,8 @@ def _save_compiling(
     """For few characters, ask for programs that compile in 2/3 of the time and are half as fast."""
     from caesura.sequence import runs
 
+    if item.open_gaps:
+        return
     steps = item.sequence.missing_steps.copy()
     steps[missing or []] = True
     longest = max((gap.stop - gap.start for gap in runs(steps)), default=0)

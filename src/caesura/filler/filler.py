@@ -82,8 +82,8 @@ class Filler(Model[Net]):
             missing character, or a `Path`; for music, a MIDI file, a `Song` or an array; for
             series, a DataFrame, an array or the path of a table, in which NaN is missing.
         missing
-            What is missing beside what the data itself marks: a slice, a list of steps, or a mask
-            over steps or values.
+            What is missing beside what the data itself marks: a slice, a list of steps, a mask over
+            steps or values, or, for text, a `Gap` of unknown length or a list of such.
         samples
             How many random fills to return in `Fill.samples`.
         draws

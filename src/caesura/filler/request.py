@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
-from caesura.sequence import Sequence
+from caesura.sequence import Gap, Sequence
 from caesura.strategies import Strategy
 
-Missing = slice | abc.Sequence[int] | np.ndarray
+Missing = slice | abc.Sequence[int | Gap] | Gap | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,8 @@ class Request:
         The sequence in the user's own form, the path of a file, or an item that the kind has
         opened.
     missing
-        What is missing beside what the data itself marks: a slice, a list of steps, or a mask over
-        steps or values.
+        What is missing beside what the data itself marks: a slice, a list of steps, a mask over
+        steps or values, or, for text, a `Gap` of unknown length or a list of such.
     samples
         How many random fills to return.
     draws
@@ -50,8 +50,30 @@ class Request:
     seed: int = 0
 
 
+def split_missing(missing: Missing | None) -> tuple[Missing | None, list[Gap]]:
+    """Return what is missing of the steps, as `mask_of` takes it, and the gaps of unknown length.
+
+    Examples
+    --------
+    >>> from caesura import Gap
+    >>> split_missing(slice(2, 4))
+    (slice(2, 4, None), [])
+    >>> split_missing(Gap(4, 1, 3))
+    (None, [Gap(at=4, shortest=1, longest=3, prior=None)])
+    """
+    if isinstance(missing, Gap):  # which is a tuple itself
+        return None, [missing]
+    if not isinstance(missing, list | tuple):
+        return missing, []
+    gaps = [one for one in missing if isinstance(one, Gap)]
+    steps = [one for one in missing if not isinstance(one, Gap)]
+    return (missing, []) if not gaps else (steps or None, gaps)
+
+
 def mask_of(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
     """Return `missing`, in any of its forms, as a mask over values."""
+    if split_missing(missing)[1]:
+        raise CaesuraError("A gap of unknown length has no steps: here, `missing` must name steps.")
     steps = np.zeros(len(sequence), bool)
     wrong = CaesuraError("`missing` must be a slice, a list of steps, or a mask of True and False.")
     try:

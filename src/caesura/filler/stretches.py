@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Bool
 
 from caesura.nets.frames import Frame
-from caesura.sequence import Gap, Sequence
+from caesura.sequence import Sequence, Span
 
 
 class Stretch(NamedTuple):
     """Some steps of a sequence to fill, and what is seen around them."""
 
-    steps: Gap  # in the whole sequence
+    steps: Span  # in the whole sequence
     first: int  # the first step that is seen
     seen: Sequence  # where only `steps` have something missing
 
@@ -49,15 +49,15 @@ def cut(sequence: Sequence, frame: Frame, longest: int, around: int) -> list[Str
         elsewhere = missing[first:last] & ~own
         values = np.where(elsewhere, frame.unknown_value, sequence.values[first:last])
         seen = Sequence(values.astype(sequence.values.dtype), own)
-        stretches.append(Stretch(Gap(start, stop), first, seen))
+        stretches.append(Stretch(Span(start, stop), first, seen))
     return stretches
 
 
-def _borders(missing_steps: Bool[np.ndarray, " T"], longest: int) -> list[Gap]:
+def _borders(missing_steps: Bool[np.ndarray, " T"], longest: int) -> list[Span]:
     """From each first missing step to the last one within reach, without cutting a gap if that can
     be had for at most half of the length."""
     places = np.flatnonzero(missing_steps)
-    borders: list[Gap] = []
+    borders: list[Span] = []
     at = 0
     while at < len(places):
         start = int(places[at])
@@ -66,5 +66,5 @@ def _borders(missing_steps: Bool[np.ndarray, " T"], longest: int) -> list[Gap]:
             observed = np.flatnonzero(~missing_steps[end - longest // 2 : end])
             end = end - longest // 2 + int(observed[-1]) if len(observed) else end
         at = int(np.searchsorted(places, end))
-        borders.append(Gap(start, int(places[at - 1]) + 1))
+        borders.append(Span(start, int(places[at - 1]) + 1))
     return borders

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.finding import find_files
-from caesura.sequence import FrameSpec, Gap, Sequence
+from caesura.sequence import FrameSpec, Gap, Sequence, Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class Item(ABC):
     >>> from caesura.kinds import Text
     >>> item = Text("abc").open("a_c")
     >>> item.sequence.gaps
-    [Gap(start=1, stop=2)]
+    [Span(start=1, stop=2)]
     >>> item.write(np.array([[0], [1], [2]]), item.missing)
     'abc'
     """
@@ -56,11 +56,43 @@ class Item(ABC):
         """True where the data itself marks a gap."""
         return self.sequence.missing
 
+    @property
+    def open_gaps(self) -> list[Gap]:
+        """The gaps whose lengths are not known, from left to right; they have no steps."""
+        return []
+
+    def with_gaps(self, gaps: List[Gap], missing: Bool[np.ndarray, "T D"] | None = None) -> "Item":
+        """Return the item with more open gaps, and with more steps missing.
+
+        What is missing beside an open gap becomes a part of it.
+
+        Parameters
+        ----------
+        gaps
+            The gaps; their `at` counts the steps of `sequence`.
+        missing
+            What is missing in `sequence` beside what the data itself marks.
+
+        Raises
+        ------
+        CaesuraError
+            If the sequence cannot have such gaps.
+        """
+        if gaps or missing is not None:
+            raise CaesuraError("Only texts can have gaps of unknown length.")
+        return self
+
+    def with_lengths(self, lengths: List[int]) -> "Item":
+        """Return the item with so many missing steps in each of its open gaps."""
+        if lengths:
+            raise CaesuraError("Only texts can have gaps of unknown length.")
+        return self
+
     @abstractmethod
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the user's data with only the missing values replaced, in the user's own form."""
 
-    def part(self, values: Shaped[np.ndarray, "T D"], gap: Gap) -> Any:
+    def part(self, values: Shaped[np.ndarray, "T D"], gap: Span) -> Any:
         """Return what `values` have in one gap, in the user's own form where there is one."""
         return values[gap.start : gap.stop]
 
@@ -119,7 +151,7 @@ class Kind(ABC):
     >>> from caesura.kinds import KINDS
     >>> kind = KINDS["text"].learn(["a cab"])
     >>> kind
-    Text(alphabet=' abc', gap_char='_')
+    Text(alphabet=' abc', gap_char='_', brackets='{}')
     >>> kind.frame
     FrameSpec(name='categorical', size=4, informing=0, categories=())
     """

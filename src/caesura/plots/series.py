@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.plots.figure import COLOURS, add_legend, make_panels
-from caesura.sequence import Gap, runs
+from caesura.sequence import Span, runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,6 +81,6 @@ def _draw(axes: Any, column: Filled, interval: str) -> None:
 def _around_longest_gap(missing: Bool[np.ndarray, " T"]) -> slice:
     if len(missing) <= MOST_STEPS:
         return slice(0, len(missing))
-    longest = max(runs(missing), key=lambda gap: gap.stop - gap.start, default=Gap(0, 0))
+    longest = max(runs(missing), key=lambda gap: gap.stop - gap.start, default=Span(0, 0))
     first = int(np.clip(sum(longest) // 2 - MOST_STEPS // 2, 0, len(missing) - MOST_STEPS))
     return slice(first, first + MOST_STEPS)

@@ -14,7 +14,7 @@ from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Input, Net, NetName, Stack, States
-from caesura.sequence import Gap, runs
+from caesura.sequence import Span, runs
 from caesura.strategies.base import (
     Estimate,
     Marginals,
@@ -161,16 +161,16 @@ def _sampled_log_prob(
     return log_mean(jnp.sum(log_probs, axis=1).reshape(-1, orders, fills.shape[1]))
 
 
-def _find_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> list[tuple[int, Gap]]:
+def _find_gaps(missing_steps: Bool[np.ndarray, "B W"]) -> list[tuple[int, Span]]:
     """Return each gap with the number of its window."""
     # All windows in one call, since there may be thousands; the last column keeps them apart.
     apart = np.pad(missing_steps, [(0, 0), (0, 1)])
     rows = ((divmod(start, apart.shape[1]), stop - start) for start, stop in runs(apart.ravel()))
-    return [(row, Gap(start, start + length)) for (row, start), length in rows]
+    return [(row, Span(start, start + length)) for (row, start), length in rows]
 
 
 def _exact_log_prob(
-    net: Net, window: Window, fills: Shaped[Array, "B S W D"], gaps: list[tuple[int, Gap]]
+    net: Net, window: Window, fills: Shaped[Array, "B S W D"], gaps: list[tuple[int, Span]]
 ) -> Float[np.ndarray, "B S"]:
     """Return the chain rule over the gaps of a window, each averaged over all orders.
 

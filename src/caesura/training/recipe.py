@@ -15,7 +15,7 @@ from caesura.files import cannot_read
 DEFAULT = "nade"
 DEFAULTS = {"series": "series"}  # kinds that have another default
 Numbers = tuple[float, ...]
-Span = int | tuple[int, int]
+Steps = int | tuple[int, int]
 MOST_COUNTED = 2**31 - 1  # the largest integer on a device
 OLD_NAMES = {"transpose": "shift"}  # fields as they are called in recipes and models of 0.1
 
@@ -33,7 +33,7 @@ class Recipe:
     missing_input: str
     # What the net does not see: gaps of `gap` steps (0: none), or of [least, most], one in every
     # `every` steps. What it predicts: all steps, or those in gaps.
-    gap: Span
+    gap: Steps
     every: int
     targets: Literal["all", "gaps"]
     # An update uses `batch` stretches of `length` steps. The first `burn_in` steps are not
@@ -186,7 +186,7 @@ def _typed(name: str, value: Any) -> Any:
         if not rates:
             raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
         return tuple(_number(name, rate, 0.0, math.inf) for rate in rates)
-    if kind == Span and isinstance(value, list | tuple):
+    if kind == Steps and isinstance(value, list | tuple):
         if len(value) != 2:
             raise CaesuraError(
                 f"The option '{name}' is a number of steps, or a list of the least and the most."
@@ -194,7 +194,7 @@ def _typed(name: str, value: Any) -> Any:
         return tuple(whole_number(name, steps, 0) for steps in value)
     if get_origin(kind) is Literal:
         lookup(dict.fromkeys(get_args(kind)), value, f"choice of '{name}'")
-    if kind in (int, Span):
+    if kind in (int, Steps):
         return whole_number(name, value, 0)
     if kind is float:
         return _number(name, value, -1.0, math.inf)

@@ -107,7 +107,7 @@ class Composition(NamedTuple):
     >>> from caesura.kinds import Composition, Music, Song
     >>> item = Music().open(Song.from_roll(np.zeros((32, 88), int), steps_per_beat=2))
     >>> Composition(gaps=((2, 3),)).arrange(item).sequence.gaps
-    [Gap(start=8, stop=16)]
+    [Span(start=8, stop=16)]
     """
 
     gaps: tuple[tuple[int, int], ...] = ()

@@ -6,7 +6,8 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence as List
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,7 +18,8 @@ from jaxtyping import Bool, Int, Int32, Int64, UInt32
 from caesura.errors import CaesuraError, CaesuraWarning, lookup, whole_number
 from caesura.kinds.base import Item, Kind
 from caesura.kinds.text.files import read_text
-from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence
+from caesura.kinds.text.notation import Lengths, Marked, check_brackets, mark
+from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence, Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +34,10 @@ CONTROLS = [c for c in range(0xA0) if unicodedata.category(chr(c)) == "Cc" and c
 class Text(Kind):
     """Text over an alphabet; in a text to be filled, `gap_char` marks a missing character.
 
+    A gap can also be written by its length: `{5}` are five missing characters, `{3-7}` are 3 to 7
+    of them, and `{?}` are 1 to 12. With a backslash before it, `\\{5}` is the text `{5}`. All other
+    brackets are text. Marks beside each other are one gap: `__{1-3}` has 3 to 5 characters.
+
     Characters outside the alphabet stay as they are, and are unknown to the net. A character is a
     code point, so an accent that is written separately counts separately.
 
@@ -42,28 +48,35 @@ class Text(Kind):
     gap_char
         The character that marks a gap. If the alphabet has it, it is a symbol like the others in
         complete texts, which are learnt from or scored.
+    brackets
+        The two characters around the length of a gap. If it is empty, gaps are only marked by
+        `gap_char`. Complete texts stand as they are.
 
     Examples
     --------
     >>> kind = Text("abc")
     >>> item = kind.open("a__b")
     >>> item.sequence.gaps
-    [Gap(start=1, stop=3)]
+    [Span(start=1, stop=3)]
     >>> item.write(np.array([[0], [2], [1], [1]]), item.missing)
     'acbb'
+    >>> kind.open("a{1-3}b").open_gaps
+    [Gap(at=1, shortest=1, longest=3, prior=None)]
     """
 
     name: ClassVar[str] = "text"
     head: ClassVar[str] = "softmax"
-    options: ClassVar[tuple[str, ...]] = ("alphabet", "alphabet_size", "gap_char")
+    options: ClassVar[tuple[str, ...]] = ("alphabet", "alphabet_size", "gap_char", "brackets")
     suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz")
 
     alphabet: str
     gap_char: str = "_"
+    brackets: str = "{}"
 
     def __post_init__(self) -> None:
         _check_alphabet(self.alphabet)
         _check_gap_char(self.gap_char)
+        check_brackets(self.brackets)
 
     @classmethod
     def path_of(cls, data: Any) -> Path | None:
@@ -82,6 +95,7 @@ class Text(Kind):
         alphabet: Any = "learn",
         alphabet_size: Any = None,
         gap_char: Any = "_",
+        brackets: Any = "{}",
         **others: Any,
     ) -> "Text":
         """Return a kind with the most frequent characters of the texts, or with a given alphabet.
@@ -97,6 +111,8 @@ class Text(Kind):
             How many characters are learnt at most (256).
         gap_char
             The character that marks a gap.
+        brackets
+            The two characters around the length of a gap, or none.
 
         Raises
         ------
@@ -111,6 +127,7 @@ class Text(Kind):
         for name in others:
             lookup(dict.fromkeys(cls.options), name, "field of a text")
         _check_gap_char(gap_char)
+        check_brackets(brackets)
         counts = _count(items)
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size
@@ -124,7 +141,7 @@ class Text(Kind):
             raise CaesuraError("There is no text to learn from.")
         if not counts[_codes(symbols)].any():
             raise CaesuraError("No character of the texts is in the alphabet.")
-        return cls(symbols, gap_char)
+        return cls(symbols, gap_char, brackets)
 
     @property
     def frame(self) -> FrameSpec:
@@ -133,7 +150,7 @@ class Text(Kind):
     def open(self, data: Any) -> "TextItem":
         """Return a string, or the text of a file, as an item."""
         if isinstance(data, TextItem):
-            return data if data.kind == self else self.open(data.original)
+            return data if data.kind == self else replace(data, kind=self)
         text = data if (path := self.path_of(data)) is None else self.load(path)
         if not isinstance(text, str):
             raise CaesuraError(f"A text is a path or a string, not {type(data).__name__}.")
@@ -160,38 +177,85 @@ class Text(Kind):
 
 @dataclass(frozen=True, eq=False)
 class TextItem(Item):
-    """A text and its code points."""
+    """A text, its code points, and its gaps."""
 
     suffix: ClassVar[str] = ".txt"
 
     kind: Text
     original: str
+    lengths: Lengths | None = None  # of all gaps for which the text does not say them
+    given: Marked | None = None  # the gaps, if they are not only those that the text marks
 
     @cached_property
     def codes(self) -> UInt32[np.ndarray, " T"]:
-        """The code points, read-only."""
+        """The code points of the original, read-only."""
         return _codes(self.original)
 
     @cached_property
+    def marked(self) -> Marked:
+        """The text without its notation, and its gaps."""
+        if self.given is not None:
+            return self.given
+        kind = self.kind
+        return mark(self.original, self.codes, kind.gap_char, kind.brackets, self.lengths)
+
+    @cached_property
     def sequence(self) -> Sequence:
-        gaps = (self.codes == ord(self.kind.gap_char))[:, None]
-        values = self.complete.values
-        return Sequence(np.where(gaps, np.int32(0), values), gaps) if gaps.any() else self.complete
+        codes, missing, open_gaps = self.marked
+        if open_gaps and not len(codes):
+            raise CaesuraError(
+                "The text is nothing but a gap of unknown length: a character beside it must be "
+                "known."
+            )
+        if codes is self.codes and not missing.any():
+            return self.complete
+        values = self.complete.values if codes is self.codes else self._numbers(codes)
+        gaps = missing[:, None]
+        return Sequence(np.where(gaps, np.int32(0), values), gaps)
 
     @cached_property
     def complete(self) -> Sequence:
         """The text as it stands: the gap character is a symbol of the alphabet, or unknown."""
-        numbers = self.kind.numbers
-        values = numbers[np.minimum(self.codes, len(numbers) - 1)][:, None]
+        values = self._numbers(self.codes)
         return Sequence(values, np.zeros(values.shape, bool))
+
+    @property
+    def open_gaps(self) -> list[Gap]:
+        return list(self.marked.open_gaps)
+
+    def with_gaps(
+        self, gaps: List[Gap], missing: Bool[np.ndarray, "T D"] | None = None
+    ) -> "TextItem":
+        if missing is None:
+            missing = np.zeros((len(self.marked.codes), 1), bool)
+        else:
+            self._check_shape(missing)
+        return replace(self, given=self.marked.with_gaps(gaps, missing[:, 0]))
+
+    def with_lengths(self, lengths: List[int]) -> "TextItem":
+        return replace(self, given=self.marked.with_lengths(lengths))
+
+    def with_range(self, lengths: Lengths) -> "TextItem":
+        """Return the text with these lengths in every gap for which it does not say them.
+
+        So a run of gap characters is one gap, however many they are.
+
+        Examples
+        --------
+        >>> Text("abc").open("a__b").with_range((1, 5)).open_gaps
+        [Gap(at=1, shortest=1, longest=5, prior=None)]
+        """
+        return replace(self, lengths=lengths)
 
     def write(self, values: Int[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> str:
         self._check_shape(missing)
-        codes = self.codes.copy()
+        if self.open_gaps:
+            raise CaesuraError("A gap whose length is not known cannot be written.")
+        codes = self.marked.codes.copy()
         codes[missing[:, 0]] = _codes(self.kind.alphabet)[values[missing]]
         return codes.tobytes().decode(*CODE_POINTS)
 
-    def part(self, values: Int[np.ndarray, "T D"], gap: Gap) -> str:
+    def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
         return "".join(self.kind.alphabet[number] for number in values[gap.start : gap.stop, 0])
 
     def content(self, filled: str) -> str:
@@ -199,6 +263,10 @@ class TextItem(Item):
 
     def describe(self, step: int) -> str:
         return f"character {self.original[step]!r} at position {step}"
+
+    def _numbers(self, codes: UInt32[np.ndarray, " T"]) -> Int32[np.ndarray, "T 1"]:
+        numbers = self.kind.numbers
+        return numbers[np.minimum(codes, len(numbers) - 1)][:, None]
 
 
 def _codes(text: str) -> UInt32[np.ndarray, " T"]:
