@@ -2,8 +2,8 @@
 
 import re
 from array import array
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -14,9 +14,9 @@ from jaxtyping import Bool, Int64
 
 from caesura.errors import CaesuraError
 from caesura.kinds.text.normalise import normaliser
+from caesura.sequence import LONGEST_GAP, Gap
 
 BREAK = "\N{OBJECT REPLACEMENT CHARACTER}"  # stands for what is no letter, such as lost lines
-LONGEST = 64  # letters of a gap whose length is not known
 MOST_LOST = 1000  # letters that one mark may stand for
 
 State = Literal["read", "restored", "doubtful"]
@@ -31,20 +31,26 @@ class Mark(NamedTuple):
     shortest: int  # how many letters are lost
     longest: int
     bracketed: bool  # whether it stands in square brackets already
-    letter: str = ""  # what an editor has restored
+    letter: str = ""  # what stands there, if it is a letter that counts as lost
     ends: bool = False  # whether a word ends after it
+    prior: tuple[float, ...] | None = None  # of the numbers of letters
+
+    @property
+    def gap(self) -> Gap:
+        """The mark as a gap of its own."""
+        return Gap(self.at, self.shortest, self.longest, self.prior)
 
 
 class Run(NamedTuple):
-    """Lost letters with no letter between them: one mark, or several.
+    """Lost letters with no letter between them: one mark, or several."""
 
-    Their number is known if `shortest` is `longest`.
-    """
-
-    at: int  # how many letters of the document stand before it
-    shortest: int
-    longest: int
+    gap: Gap  # its `at` counts the letters of the document
     marks: tuple[Mark, ...]
+
+    @property
+    def length(self) -> int | None:
+        """The number of letters, if it is known."""
+        return self.gap.longest if self.gap.shortest == self.gap.longest else None
 
     def shares(self, length: int) -> list[int]:
         """Return how many letters each mark has if all have `length`."""
@@ -77,17 +83,52 @@ class Document:
         is, cannot be told.
         """
         found = []
-        for at, group in groupby(self.marks, key=lambda mark: mark.at):
+        for _, group in groupby(self.marks, key=lambda mark: mark.at):
             marks = tuple(group)
-            if sum(mark.shortest for mark in marks) > LONGEST:
+            if sum(mark.shortest for mark in marks) > LONGEST_GAP:
                 marks = tuple(mark for mark in marks if mark.shortest == mark.longest)
-            shortest = sum(mark.shortest for mark in marks)
-            longest = sum(mark.longest for mark in marks)
-            if shortest < longest:
-                longest = min(longest, LONGEST)
             if marks:
-                found.append(Run(at, min(shortest, longest), longest, marks))
+                found.append(Run(_sum([mark.gap for mark in marks]), marks))
         return found
+
+    def with_lengths(self, lengths: Sequence[int]) -> "Document":
+        """Return the document with so many letters in each run whose number is not known."""
+        known: dict[Mark, int] = {}
+        open_runs = [run for run in self.runs if run.length is None]
+        for run, length in zip(open_runs, lengths, strict=True):
+            known |= dict(zip(run.marks, run.shares(length), strict=True))
+        marks = [
+            mark._replace(shortest=known[mark], longest=known[mark], prior=None)
+            if mark in known
+            else mark
+            for mark in self.marks
+        ]
+        return replace(self, marks=tuple(mark for mark in marks if mark.longest))
+
+    def with_gaps(self, gaps: Sequence[Gap], lost: Bool[np.ndarray, " letters"]) -> "Document":
+        """Return the document with more gaps, whose `at` counts letters, and more lost letters."""
+        before = np.concatenate([[0], np.cumsum(~lost)])  # letters that stay, before each
+        marks = [mark._replace(at=int(before[mark.at])) for mark in self.marks]
+        for i in np.flatnonzero(lost).tolist():
+            place = int(before[i]), int(self.starts[i]), int(self.stops[i])
+            inside, ends = bool(self.bracketed[i]), bool(self.ends[i])
+            marks.append(Mark(*place, 1, 1, inside, self.letters[i], ends))
+        for gap in gaps:
+            after = max(gap.at - 1, 0)  # a gap stands after a letter, but for the first one
+            place = int((self.stops if gap.at else self.starts)[after])
+            inside = bool(self.bracketed[after : gap.at + 1].all())
+            at = int(before[gap.at])
+            marks.append(Mark(at, place, place, gap.shortest, gap.longest, inside, prior=gap.prior))
+        keep = ~lost
+        return Document(
+            self.text,
+            "".join(np.array(list(self.letters))[keep]) if lost.any() else self.letters,
+            self.starts[keep],
+            self.stops[keep],
+            self.bracketed[keep],
+            self.ends[keep],
+            tuple(sorted(marks, key=lambda mark: (mark.at, mark.start))),
+        )
 
 
 class Builder:
@@ -145,7 +186,7 @@ class Builder:
             raise CaesuraError(
                 f"The gap at {where(self.text, start)} has more than {MOST_LOST} letters."
             )
-        if shortest < longest > LONGEST:
+        if shortest < longest > LONGEST_GAP:
             shortest = longest = (shortest + longest) // 2
         self._before()
         self.marks.append(Mark(len(self.seen), start, stop, shortest, longest, bracketed))
@@ -179,7 +220,8 @@ class Builder:
         self.joined = False
         self._end_word()
         if not any(letter.isalnum() for letter in self.seen):
-            raise CaesuraError("The text has no letters.")
+            which = " that are not lost" if self.marks else ""
+            raise CaesuraError(f"The text has no letters{which}.")
         return Document(
             self.text,
             "".join(self.seen),
@@ -214,6 +256,24 @@ class Builder:
             self.marks[-1] = self.marks[-1]._replace(ends=ends)
         elif self.seen:
             self.ends[-1] = ends
+
+
+def _sum(gaps: Sequence[Gap]) -> Gap:
+    """Return gaps beside each other as one; it is at most 64 letters long if that is not known."""
+    total = gaps[0]
+    for gap in gaps[1:]:
+        shortest, longest = total.shortest + gap.shortest, total.longest + gap.longest
+        if gap.shortest == gap.longest:
+            prior = total.prior
+        elif total.shortest == total.longest:
+            prior = gap.prior
+        else:
+            prior = tuple(np.convolve(total.weights, gap.weights).tolist())
+        total = Gap(total.at, shortest, longest, prior)
+    if total.longest > LONGEST_GAP and total.longest > total.shortest:
+        number = LONGEST_GAP - total.shortest + 1
+        total = Gap(total.at, total.shortest, LONGEST_GAP, (total.prior or ())[:number] or None)
+    return total
 
 
 def about(number: int) -> tuple[int, int]:

@@ -101,8 +101,8 @@ def read_epidoc(
     >>> document = read_epidoc('<ab>ab<gap reason="lost" quantity="2" unit="character"/>c</ab>')
     >>> document.letters
     'abc'
-    >>> [(run.at, run.shortest, run.longest) for run in document.runs]
-    [(2, 2, 2)]
+    >>> [run.gap for run in document.runs]
+    [Gap(at=2, shortest=2, longest=2, prior=None)]
     """
     content = text.encode("utf-8", "surrogatepass")
     if len(content) > MOST_BYTES:

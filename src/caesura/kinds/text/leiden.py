@@ -67,7 +67,7 @@ _FLAGS = re.VERBOSE | re.DOTALL | re.MULTILINE
 OUTSIDE = re.compile(
     rf"""
     (?P<lines> ^{_DASH}(?:{_B}?{_DASH}){{2,}}(?=\r?$))
-  | (?P<dots> \.{{2,}} | \.(?:{_B}\.)+ | (?:{_B}{DOUBT}|\.{DOUBT})+)
+  | (?P<dots> \.{{2,}} | (?<![\w{MARKS}])\.(?:{_B}\.)+(?!\.) | (?:{_B}{DOUBT}|\.{DOUBT})+)
   | {_ANYWHERE}
     """,
     _FLAGS,
@@ -131,8 +131,8 @@ def read_leiden(
     >>> document = read_leiden("ab[..]c[d]e(f)", words={"case"})
     >>> document.letters
     'abcdef'
-    >>> [(run.at, run.shortest, run.longest) for run in document.runs]
-    [(2, 2, 2)]
+    >>> [run.gap for run in document.runs]
+    [Gap(at=2, shortest=2, longest=2, prior=None)]
     """
     builder, brackets, place = Builder(text, words, lost), list[Bracket](), 0
     while place < len(text):
