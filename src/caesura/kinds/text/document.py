@@ -93,13 +93,13 @@ class Document:
 
     def with_lengths(self, lengths: Sequence[int]) -> "Document":
         """Return the document with so many letters in each run whose number is not known."""
-        known: dict[Mark, int] = {}
         open_runs = [run for run in self.runs if run.length is None]
+        known: dict[int, int] = {}  # by identity: two marks can be equal
         for run, length in zip(open_runs, lengths, strict=True):
-            known |= dict(zip(run.marks, run.shares(length), strict=True))
+            known |= dict(zip(map(id, run.marks), run.shares(length), strict=True))
         marks = [
-            mark._replace(shortest=known[mark], longest=known[mark], prior=None)
-            if mark in known
+            mark._replace(shortest=known[id(mark)], longest=known[id(mark)], prior=None)
+            if id(mark) in known
             else mark
             for mark in self.marks
         ]
@@ -110,9 +110,9 @@ class Document:
         before = np.concatenate([[0], np.cumsum(~lost)])  # letters that stay, before each
         marks = [mark._replace(at=int(before[mark.at])) for mark in self.marks]
         for i in np.flatnonzero(lost).tolist():
-            place = int(before[i]), int(self.starts[i]), int(self.stops[i])
+            lost_at = int(before[i]), int(self.starts[i]), int(self.stops[i])
             inside, ends = bool(self.bracketed[i]), bool(self.ends[i])
-            marks.append(Mark(*place, 1, 1, inside, self.letters[i], ends))
+            marks.append(Mark(*lost_at, 1, 1, inside, self.letters[i], ends))
         for gap in gaps:
             after = max(gap.at - 1, 0)  # a gap stands after a letter, but for the first one
             place = int((self.stops if gap.at else self.starts)[after])

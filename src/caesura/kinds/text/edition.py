@@ -198,18 +198,19 @@ class EditionItem(TextItem):
         alphabet = self.kind.alphabet
         new = [alphabet[v] if m else None for v, m in zip(values, missing, strict=True)]
         found: list[Change] = []
-        for run, step in zip(self.document.runs, self._steps_of_runs.tolist(), strict=True):
+        for run, first in zip(self.document.runs, self._steps_of_runs.tolist(), strict=True):
+            step = first
             for mark, size in zip(run.marks, run.shares(run.gap.longest), strict=True):
-                letters, step = tuple(new[step : step + size]), step + size
-                place, first = (mark.start, mark.stop), step - size
+                letters = tuple(new[step : step + size])
                 if any(letters):
-                    change = (letters, first, mark.bracketed, mark.ends, bool(mark.letter))
-                    found.append(Change(*place, *change))
+                    flags = mark.bracketed, mark.ends, bool(mark.letter)
+                    found.append(Change(mark.start, mark.stop, letters, step, *flags))
+                step += size
         steps, document = self._steps_of_letters, self.document
         for i in np.flatnonzero(missing[steps]).tolist():
             place = int(document.starts[i]), int(document.stops[i])
-            flags = bool(document.bracketed[i]), bool(document.ends[i])
-            found.append(Change(*place, (new[steps[i]],), int(steps[i]), *flags, True))
+            flags = bool(document.bracketed[i]), bool(document.ends[i]), True
+            found.append(Change(*place, (new[steps[i]],), int(steps[i]), *flags))
         return self._merged(sorted(found, key=lambda change: (change.start, change.step)))
 
     def _merged(self, changes: list[Change]) -> list[Change]:

@@ -136,7 +136,7 @@ def write_epidoc(
     >>> write_epidoc("a")
     '<supplied reason="lost" resp="#caesura">a</supplied>'
     """
-    if None in letters:
+    if any(letter is None for letter in letters):
         return "".join(
             f'<gap reason="lost" quantity="{len(list(group))}" unit="character"/>'
             if lost
