@@ -165,7 +165,7 @@ class Builder:
         """Add a character with its marks, whatever is written at its place in the text."""
         seen = self.see(cluster)
         if not seen:
-            if not combining(cluster[0]):
+            if cluster and not combining(cluster[0]):
                 self._end_word()
         elif self.collapses and seen.isspace():
             self.space(start, stop)
