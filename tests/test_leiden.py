@@ -212,7 +212,7 @@ def test_packed_texts_keep_their_notation(tmp_path):
     )  # more than is read at once
     packed = pack([tmp_path / "a.txt"], tmp_path / "packed", {"notation": "leiden"})
     assert packed.kind.alphabet == "αβγ"
-    assert packed.counts.tolist() == [200_000] * 3
+    assert packed.counts.tolist() == [1, 1, 1]
 
 
 # What is refused
