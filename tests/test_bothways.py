@@ -7,7 +7,7 @@ import pytest
 
 import oracle
 from caesura.errors import CaesuraError
-from caesura.sequence import Sequence
+from caesura.sequence import Sequence, Span
 from caesura.strategies import BothWays, around_each, around_missing
 from small_nets import make_net, random_values
 
@@ -42,7 +42,8 @@ def by_hand(net, fill, missing):
 
 def test_a_score_is_the_chain_rule_along_time_and_against_it():
     net, sequences, fills = bernoulli_case()
-    window = around_each(net, sequences, [s.gaps[-1].stop for s in sequences])
+    spans = [Span(s.gaps[0].start, s.gaps[-1].stop) for s in sequences]
+    window = around_each(net, sequences, spans, [span.stop for span in spans])
     inside = np.zeros((2, 4, *window.values.shape[1:]), np.int32)
     for row, (sequence, some) in enumerate(zip(sequences, fills, strict=True)):
         first, last = sequence.gaps[0].start, sequence.gaps[-1].stop

@@ -8,20 +8,29 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import caesura
+from caesura.cli import fill_text
 from caesura.cli.docs import commands, render
+from caesura.cli.filling import ENDINGS
 from caesura.cli.info import sparkline
 from caesura.cli.options import STRATEGY_NAMES
+from caesura.cli.output import percent
 from caesura.cli.parsing import parse_span
+from caesura.cli.readings import note_guesses
 from caesura.errors import CaesuraError
+from caesura.filler.fill import GapFill, Reading
 from caesura.kinds import KINDS, Song, Text
+from caesura.reproduce.plan import MOST_BYTES
+from caesura.sequence import Span
 from caesura.strategies import STRATEGIES
 from command_line import PATH, TEXT, ask, copies, empty_data_folder, mistake, run, trained_once
+from markov_pair import markov_filler
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,19 +62,80 @@ def test_text_comes_from_stdin_or_a_file_as_well(folder):
     assert other_mark == typed
 
 
-@pytest.mark.slow
-def test_all_fills_are_shown_when_asked_for(folder):
-    words = ("fill", "text", "the qu___ br_wn", "--model", folder / "text.model", "--samples", 4)
-    lines = ask(*words, "--all").splitlines()
-    assert lines[1].split() == ["fill", "probability", "nats"]
-    nats = [float(line.split()[-1]) for line in lines[2:-1]]
-    assert nats == sorted(nats, reverse=True)
+def test_readings_and_details_are_shown_when_asked_for(folder):
+    model = ("--model", folder / "text.model", "--seed", 1)
+    words = ("fill", "text", "the qu_ck br_wn", *model, "--samples", 4)
+    lines = ask(*words, "--all", "--details").splitlines()
     told = json.loads(ask(*words, "--json"))
     assert told["best"] == lines[0]
     assert len(told["samples"]) == len(told["log_probs"]) == 4
+    for number, gap in enumerate(told["gaps"], start=1):
+        part, chance = gap["candidates"][0].values()
+        (line,) = [line for line in lines if line.startswith(f"{number}. ")]
+        assert f"[{part}]" in line
+        assert line.endswith(f"  {percent(chance)}")
+    header = next(n for n, line in enumerate(lines) if "nats" in line)
+    nats = [float(line.split()[-1]) for line in lines[header + 1 : -1]]
     assert [one["log_prob"] for one in told["candidates"]] == pytest.approx(nats, abs=1e-3)
-    assert lines[-1].startswith(f"{len(nats)} distinct fills were drawn, with ")
-    assert f" {told['covered']:.1%} of the probability" in lines[-1]
+    assert lines[-1].startswith(f"{len(nats)} distinct fill")
+    assert "found by 'nade'" in lines[-1]
+    assert "either --top or --all" in mistake(*words, "--all", "--top", 3)
+    assert "samples" in json.loads(ask("fill", "text", "qu_ck", *model, "--json"))
+
+
+@pytest.fixture(scope="module")
+def markov(tmp_path_factory):
+    path = tmp_path_factory.mktemp("markov") / "markov.model"
+    markov_filler("search").save(path)
+    return path
+
+
+def test_what_a_search_found_is_shown_in_words(markov):
+    """The chain of four letters has known probabilities: the length is certain to be 1 or 2."""
+    words = ("fill", "text", "abca{1-2}bcab_ca", "--model", markov)
+    result = run(*words, "--seconds", 5, "--top", 2, "--details")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines()[-1] in ENDINGS.values()
+    told = json.loads(ask(*words, "--json"))
+    assert (told["samples"], told["ended"]) == ([], "finished")
+    lines = result.stdout.splitlines()
+    assert lines[0] == told["best"]
+    first, second = (n for n, line in enumerate(lines) if re.match(r"\d\. ", line))
+    assert len(lines[first + 1].split("·")) == 2
+    assert lines[first + 1].startswith("   or “")
+    lengths = told["gaps"][0]["lengths"]
+    wanted = ", ".join(f"{length} ({percent(chance)})" for length, chance in lengths.items())
+    assert lines[first + 2] == f"   likeliest lengths: {wanted}"
+    assert "lengths" not in lines[second + 2]
+    assert "distinct fills were found by 'search'" in lines[-1]
+    samples = json.loads(ask(*words, "--json", "--samples", 3))["samples"]
+    assert len(samples) == 3
+    assert ask(*words) == f"{told['best']}\n"
+
+
+def test_a_terminal_shows_readings(markov, monkeypatch):
+    monkeypatch.setattr(fill_text, "in_terminal", lambda: True)
+    lines = ask("fill", "text", "abca_bca", "--model", markov).splitlines()
+    assert re.fullmatch(r"abca\[[a-d]\]bca  \d+ %", lines[2])
+    assert lines[3].startswith("   or “")
+
+
+def test_a_guess_is_called_so(capsys):
+    gap = GapFill(Span(0, 1), [Reading("a", 0.04)], 0.04, {1: 1.0})
+    sure = replace(gap, covered=0.9)
+    for gaps, sentence in [
+        ([gap], "This is little more than a guess: the readings that were found for it have less"),
+        ([sure, gap], "Gap 2 is little more than a guess"),
+        ([gap, sure, gap], "Gaps 1 and 3 are little more than a guess"),
+        ([sure], ""),
+    ]:
+        note_guesses(SimpleNamespace(gaps=gaps))
+        assert capsys.readouterr().err.startswith(sentence)
+
+
+def test_probabilities_in_words():
+    shown = [percent(p) for p in (0.0, 0.0099, 0.01, 0.826, 0.999, 1.0)]
+    assert shown == ["less than 1 %", "less than 1 %", "1 %", "83 %", "more than 99 %", "100 %"]
 
 
 def test_a_text_without_gaps_comes_back_with_a_note(folder):
@@ -110,6 +180,10 @@ def test_bars_of_a_song_are_filled_and_the_rest_stays(folder):
     assert told["files"] == [str(folder / "again.mid"), str(folder / "again-2.mid")]
     assert (folder / "again.mid").read_bytes() == (folder / "out.mid").read_bytes()
     assert (folder / "again-2.mid").read_bytes() != (folder / "out.mid").read_bytes()
+    lines = ask(*words, "-o", folder / "out.mid", "--details").splitlines()
+    assert lines[0].split() == ["file", "new", "notes", "nats"]
+    assert lines[1].split()[0] == str(folder / "out.mid")
+    assert float(lines[1].split()[2]) == pytest.approx(told["log_prob"], abs=1e-3)
     steps = {step for step, _ in told["places"]}
     assert steps == {*range(16, 32), *range(48, 56)}  # four beats a bar, two steps a beat
     kind = caesura.load(folder / "music.model").kind
@@ -348,6 +422,15 @@ def test_sets_are_fetched(tmp_path, monkeypatch):
     assert json.loads(result.stdout)["fetched"] == {"sotu": True, "wiki96": False}
     assert result.stderr.splitlines() == ["sotu: fetched", "wiki96: already here"]
     assert "did you mean 'sotu'?" in mistake("data", "fetch", "wiki96", "sotuu")
+
+
+def test_a_plan_is_a_small_file(tmp_path):
+    words = ("reproduce", "table1", "--out", tmp_path / "out", "--plan")
+    if os.path.exists("/dev/full"):  # which can be read without end
+        assert "it is not a file" in mistake(*words, "/dev/full")
+    (tmp_path / "plan.toml").write_bytes(b"#" * (MOST_BYTES + 1))
+    assert f"holds more than {MOST_BYTES} bytes" in mistake(*words, tmp_path / "plan.toml")
+    assert "There is no file" in mistake(*words, tmp_path / "none.toml")
 
 
 def test_without_words_there_is_help():

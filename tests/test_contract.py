@@ -12,14 +12,14 @@ from caesura.nets.cells import CELLS
 from caesura.nets.frames import Continuous
 from caesura.nets.heads import HEADS
 from caesura.nets.pair import Nets
-from caesura.sequence import Sequence
+from caesura.sequence import Sequence, Span
 from caesura.strategies import STRATEGIES, Strategy, Window, around_each, around_missing
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 LENGTH = 60
 OPTIONS = {"gsn": {"steps": 60, "chains": 3}, "bayes": {"steps": 60, "chains": 3}}
 OPTIONS |= {"nade": {"orders": 3}, "bothways": {}, "oneway": {"samples": 3}, "onegram": {}}
-OPTIONS |= {"sir": {"particles": 4, "replicas": 3}}
+OPTIONS |= {"sir": {"particles": 4, "replicas": 3}, "search": {"width": 8, "draws": 8}}
 # So many that not all copies of three windows run at once, but all copies of one do.
 MANY = {"gsn": {"chains": 50, "steps": 12}, "sir": {"particles": 45}, "oneway": {"samples": 50}}
 EXACT = {"onegram", "oneway", "bothways"}  # whatever the gap
@@ -50,7 +50,13 @@ class Case:
         return f"{self.strategy}-{self.head}-{self.cell}-{self.layers}"
 
 
-CASES = [Case(s, h, "tanh", 1) for s in STRATEGIES for h in HEADS if s != "bayes" or h == "softmax"]
+SYMBOLS_ONLY = {"bayes", "search"}
+CASES = [
+    Case(s, h, "tanh", 1)
+    for s in STRATEGIES
+    for h in HEADS
+    if s not in SYMBOLS_ONLY or h == "softmax"
+]
 CASES += [Case(s, "softmax", c, 2) for s in ("nade", "oneway") for c in CELLS if c != "tanh"]
 CASES += [Case(s, "softmax", c, 2) for s in ("gsn", "bayes") for c in CELLS if c != "tanh"]
 
@@ -152,6 +158,7 @@ def test_marginals_are_distributions(solved):
         ("bayes", "bidirectional"),
         ("oneway", "onegram"),
         ("sir", "forward"),
+        ("search", "forward"),
         ("gsn", "pair"),
     ],
 )
@@ -184,8 +191,10 @@ def three_windows(strategy: Strategy, net: Nets) -> tuple[list[Window], Window]:
         missing[slice(*gap)] = True
         sequences.append(Sequence(values, missing))
     stops = [strategy.stop(sequence.gaps[-1].stop, 16) for sequence in sequences]
-    alone = [around_each(net, [s], [stop]) for s, stop in zip(sequences, stops, strict=True)]
-    return alone, around_each(net, sequences, stops)
+    spans = [Span(s.gaps[0].start, s.gaps[-1].stop) for s in sequences]
+    each = zip(sequences, spans, stops, strict=True)
+    alone = [around_each(net, [s], [span], [stop]) for s, span, stop in each]
+    return alone, around_each(net, sequences, spans, stops)
 
 
 SLOW = ("bayes", "gsn", "sir")
@@ -231,6 +240,8 @@ def test_every_head_is_tested():
     assert set(FRAME_OF_HEAD) == set(HEADS)
 
 
-def test_bayes_refuses_frames_that_it_cannot_enumerate():
-    with pytest.raises(CaesuraError, match="categorical"):
-        STRATEGIES["bayes"]().check(make_net("forward", "bernoulli"))
+@pytest.mark.parametrize(("name", "said"), [("bayes", "categorical"), ("search", "for texts")])
+def test_frames_that_cannot_be_enumerated_are_refused(name, said):
+    strategy = STRATEGIES[name]()
+    with pytest.raises(CaesuraError, match=said):
+        strategy.check(make_net(strategy.net, "bernoulli"))

@@ -148,7 +148,7 @@ def test_to_json_holds_everything(filler):
         (lambda f: f.fill("ab_", strategy="nad"), "did you mean 'nade'"),
         (
             lambda f: f.fill("ab_", strategy="zzzz"),
-            "known are bayes, bothways, gsn, nade, onegram, oneway, sir",
+            "known are bayes, bothways, gsn, nade, onegram, oneway, search, sir",
         ),
         (lambda f: f.fill("ab_", samples=-1), "'samples' must be at least 0, not -1"),
         (lambda f: f.fill("ab_", draws=0), "'draws' must be at least 1, not 0"),

@@ -147,6 +147,14 @@ def test_few_particles_are_drawn_and_scored_as_the_sum_over_all_of_them_says(nam
     assert abs(found.sum() - 1) < 4.5 * np.sum(found * errors)  # all fills meet the same particles
 
 
+def test_fills_that_are_apart_are_independent_draws_of_one_window():
+    problem = make_problem(Categorical(3), *TWO)
+    strategy = SIR(particles=2, apart=True)
+    drawn = strategy.draw(KEY, problem.pair, problem.window(strategy), DRAWS)
+    probs = problem.proposals.sir(2)
+    assert distance(problem.counts(drawn), probs) < bound(probs, DRAWS)
+
+
 BOTH_FRAMES = pytest.mark.parametrize(
     "problem",
     [make_problem(Categorical(3), *TWO), make_problem(Binary(3), *[".xx.."] * 3)],

@@ -75,6 +75,12 @@ def test_gaps_are_of_one_length_or_of_several():
     assert recipe("nade", "text", gap=[1, 12]).gap_range == (1, 12)
 
 
+def test_short_gaps_follow_one_another_so_any_length_fits():
+    short = recipe("nade", "text", gap=[1, 40], every=12, gap_lengths="short")
+    assert short.identity()["gap_lengths"] == "short"
+    assert "gap_lengths" not in recipe("nade", "text").identity()
+
+
 def test_a_recipe_of_ones_own_is_a_file(tmp_path):
     import caesura.training.recipe as module
 
@@ -105,6 +111,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
         ({"held_out": 0}, "between 0 and 1"),
         ({"decay": "cos"}, "did you mean 'cosine'"),
         ({"cell": 3}, "'cell' is a word"),
+        ({"gap_lengths": "shot"}, "did you mean 'short'"),
         ({"gap": 25}, "A gap of 25 steps does not fit in every 25"),
         ({"gap": [1, 25]}, "A gap of 25 steps does not fit in every 25"),
         ({"gap": [3, 2]}, "There are no gaps of 3 to 2 steps"),

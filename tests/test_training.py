@@ -14,7 +14,7 @@ from caesura.nets.heads.base import Query
 from caesura.sequence import UNKNOWN
 from caesura.training.batches import Chunks, Corpus, Example, hide, shift
 from caesura.training.loop import Data, _given_up, begin, fit
-from caesura.training.missingness import Gaps, no_gaps
+from caesura.training.missingness import Gaps, ShortGaps, no_gaps
 from caesura.training.objectives import total_nll
 from caesura.training.optimiser import make_optimiser
 from caesura.training.prepare import hold_out
@@ -91,6 +91,39 @@ def test_every_number_of_unseen_steps_is_equally_likely():
         counts += [len(block) for block in blocks[1:-1]]  # the crop may cut the first and the last
     share = np.bincount(counts, minlength=5)[1:] / len(counts)
     assert np.abs(share - 0.25).max() < 6 * (0.25 * 0.75 / len(counts)) ** 0.5
+
+
+@pytest.mark.parametrize(("least", "most", "every"), [(1, 40, 12), (2, 4, 1)])
+def test_most_gaps_are_short_if_asked_for(least, most, every):
+    length, draws = 300, 3000
+    keys = jax.random.split(jax.random.key(0), draws)
+    unseen, gaps = map(
+        np.asarray, jax.vmap(lambda k: ShortGaps(least, most, every)(k, length))(keys)
+    )
+    choices = np.arange(least, most + 1)
+    chance = 1 / choices**2 / np.sum(1 / choices**2)
+    mean = chance @ choices
+    # No place is special. Each one is in a gap, and unseen, as often as gaps have steps.
+    for steps, wanted in (gaps, mean), (unseen, mean / 2 + (mean + 1) / 4):
+        share = wanted / (mean + every)
+        assert np.abs(steps.mean(axis=0) - share).max() < 5 * (share * (1 - share) / draws) ** 0.5
+    assert not np.any(unseen & ~gaps)
+    # Gaps that begin early enough to end in the row whatever their length.
+    edges = np.diff(np.pad(gaps, [(0, 0), (1, 1)]).astype(int), axis=1)
+    (rows, begins), ends = np.nonzero(edges == 1), np.nonzero(edges == -1)[1]
+    whole = (begins > 0) & (begins < length - most)
+    lengths = (ends - begins)[whole]
+    within = 5 * (chance * (1 - chance) / len(lengths)) ** 0.5
+    counted = np.bincount(lengths, minlength=most + 1)[least:] / len(lengths)
+    assert np.all(np.abs(counted - chance) < within)
+    # Half of the gaps are unseen. In the others one to all steps are, each number and step alike.
+    some = (ends - begins == 3) & whole
+    three = unseen[rows[some, None], begins[some, None] + np.arange(3)]
+    assert np.abs(three.mean(axis=0) - 5 / 6).max() < 5 * (5 / 36 / len(three)) ** 0.5
+    counted = np.bincount(three.sum(axis=1), minlength=4) / len(three)
+    assert counted[0] == 0
+    wanted = np.array([1 / 6, 1 / 6, 2 / 3])
+    assert np.all(np.abs(counted[1:] - wanted) < 5 * (wanted * (1 - wanted) / len(three)) ** 0.5)
 
 
 def test_nothing_hides_nothing():
@@ -267,7 +300,10 @@ def test_training_learns_and_is_repeatable():
 def test_several_recipes_make_one_filler_that_serves_every_strategy():
     text = ["abcd" * 20] * 6
     tiny = {"hidden": 4, "steps": 2, "batch": 2, "length": 12, "validate_every": 1}
-    both = caesura.train(text, kind="text", recipe="rnn, nade", **tiny)
+    gaps = {"gap": [1, 9], "gap_lengths": "short", "every": 4}
+    both = caesura.train(text, kind="text", recipe="rnn, nade", **tiny, **gaps)
+    gap_of = {net: record["fields"]["gap"] for net, record in both.training["nets"].items()}
+    assert gap_of == {"forward": 0, "bidirectional": (1, 9)}
     assert set(both.nets) == {"forward", "bidirectional", "onegram"}
     assert both.strategy == "sir"
     assert both.fill("ab_d").strategy == "sir"

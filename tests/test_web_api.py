@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from caesura.filler import Request
 from caesura.kinds import Song
-from caesura.strategies import GSN
+from caesura.strategies import GSN, STRATEGIES
 from caesura.web import make_app
 from caesura.web.limits import BODY_BYTES, STEPS
 from caesura.web.security import LOOPBACK
 from demo.tune import song as greensleeves
+from markov_pair import markov_filler
 from small_fillers import music_filler, text_filler
 
 TEXT = {"model": "words", "sequence": "the qu__k fox"}
@@ -21,7 +23,7 @@ TEXT = {"model": "words", "sequence": "the qu__k fox"}
 
 @pytest.fixture(scope="module")
 def fillers():
-    return {"words": text_filler(), "tunes": music_filler()}
+    return {"words": text_filler(), "tunes": music_filler(), "chain": markov_filler("search")}
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +54,14 @@ def music(**more):
 
 
 def test_the_models_that_are_offered(client):
-    words, tunes = client.get("/api/models").json()
+    words, tunes, _ = client.get("/api/models").json()
     assert (words["name"], words["kind"], words["fields"]["gap_char"]) == ("words", "text", "_")
     assert (tunes["name"], tunes["kind"], tunes["fields"]) == (
         "tunes",
         "music",
         {"steps_per_beat": 2},
     )
-    assert set(words["strategies"]) == {"nade", "bothways", "gsn", "sir", "oneway", "onegram"}
+    assert set(words["strategies"]) == set(STRATEGIES) - {"bayes"}
     assert words["strategy"] == "nade"
 
 
@@ -70,6 +72,34 @@ def test_a_text_is_filled_as_the_library_fills_it(client, fillers, strategy):
     assert told.status_code == 200, told.text
     fill = fillers["words"].fill(TEXT["sequence"], missing=[0], **asked)
     assert told.json() == fill.to_dict() | {"kind": "text", "views": [{}] * 3}
+
+
+def test_gaps_of_unknown_length_are_searched(client, fillers):
+    text = "abca{1-3}bcab_ca"
+    told = client.post("/api/fill", json={"model": "chain", "sequence": text})
+    assert told.status_code == 200, told.text
+    fill = fillers["chain"].fill(text)
+    assert told.json() == fill.to_dict() | {"kind": "text", "views": []}
+    assert list(told.json()["gaps"][0]["lengths"]) == [*map(str, fill.gaps[0].lengths)]
+    asked = {"model": "chain", "sequence": text, "seconds": 5, "missing": [{"first": 0, "stop": 1}]}
+    told = client.post("/api/fill", json=asked).json()
+    assert told["ended"] in ("settled", "finished", "out of time")
+    assert len(told["gaps"]) == 3
+    for route in ("marginals", "log_prob"):
+        asked = {"model": "chain", "sequence": text, "missing": [{"first": 0, "stop": 1}]}
+        assert "unknown length" in sentence(client.post(f"/api/{route}", json=asked), 422)
+
+
+def test_the_cost_of_a_search_counts_every_length(client, fillers):
+    one, three = (fillers["chain"].states(Request(text)) for text in ("abca__bca", "abca{2-4}bca"))
+    assert three == 3 * one
+    text = "a{1-64}" * 100
+    assert "too much" in sentence(
+        client.post("/api/fill", json={"model": "chain", "sequence": text}), 422
+    )
+    group = fillers["chain"].group
+    assert group(Request("abca__bca")) == group(Request("cbca__bab"))
+    assert group(Request("abca__bca")) != group(Request("abca{2-4}bca"))
 
 
 def test_draws_are_the_librarys_unless_specified(client, fillers):
@@ -175,6 +205,8 @@ BAD = {
     "a component that a text lacks": TEXT | {"missing": [{"first": 5, "stop": 6, "highest": 1}]},
     "pinned characters": TEXT | {"pinned": [{"first": 5, "stop": 6}]},
     "too much work": TEXT | {"sequence": "_" * 2000, "strategy": "gsn", "draws": 64},
+    "a limit of time that is too long": TEXT | {"seconds": 11},
+    "no time": TEXT | {"seconds": 0},
     "no sequence": {"model": "words"},
     "no base64": music(sequence="!"),
     "bad base64": music(sequence="AAAAA"),

@@ -88,35 +88,44 @@ def test_the_journey_of_a_text(page):
     filled(page, "text")
     assert "_" not in shown(page).replace("\n", "")[:14]
 
-    # What could stand at a place, and another choice there: the rest is filled given it.
-    page.hover("#sheet [data-i='20']")
-    page.wait_for_selector("#place-list li >> nth=9")
+    # What could stand in a gap, and another choice there: the rest is filled given it.
+    page.click("#sheet [data-i='18']")
+    page.wait_for_selector("#gap-list li >> nth=3")
+    assert page.inner_text("#gap-title") == "Gap 1 of 2"
     look(page, "text-2-filled")
-    candidate = page.locator("#place-list button >> nth=2")
-    wanted = candidate.locator(".sign").inner_text()
-    candidate.click()
+    signs = page.locator("#gap-list .sign").all_inner_texts()
+    n = next(n for n, sign in enumerate(signs) if n >= 2 and "_" not in sign)
+    page.click(f"#gap-list button >> nth={n}")
     filled(page, "text")
-    assert page.inner_text("#sheet .pinned") == wanted
-    # A character that is typed over another.
-    page.focus("#sheet [data-i='58']")
-    page.keyboard.press("Q")
-    filled(page, "text")
-    assert page.locator("#sheet .pinned").all_inner_texts() == [wanted, "Q"]
-    assert page.evaluate("document.activeElement.dataset.i") == "58"
+    assert page.get_attribute(f"#gap-list button >> nth={n}", "aria-pressed") == "true"
+    assert page.locator("#sheet .pinned").count() == 1
+    # By keys: the next gap, what could stand there, and a reading that is typed.
+    assert page.evaluate("document.activeElement.dataset.i") == "18"
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.dataset.i") == "59"
-    look(page, "text-3-pinned")
-
-    # Another of the readings.
-    second = page.locator("#readings button >> nth=1")
-    second.click()
-    assert page.get_attribute("#readings button >> nth=1", "aria-pressed") == "true"
+    page.keyboard.press("Enter")
+    assert page.inner_text("#gap-title") == "Gap 2 of 2"
+    assert page.evaluate("document.activeElement.closest('#gap-list') !== null")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.dataset.i") == "57"
+    page.fill("#gap-reading", "m__s")
+    page.keyboard.press("Enter")
+    assert "cannot be put in" in page.inner_text("#text-status")
+    page.fill("#gap-reading", "mans")
+    page.keyboard.press("Enter")
+    assert "nothing is left to fill" in page.inner_text("#text-status")
+    assert shown(page).endswith("the Normans and the English.")
+    page.click("#gap-unchoose")
+    filled(page, "text")
+    assert page.locator("#sheet .pinned").count() == 1
+    page.click("#joint-card summary")
+    assert "nats" in page.inner_text("#joint-hint")
+    look(page, "text-3-chosen")
 
     # A reload loses nothing.
     before = shown(page)
     page.reload()
     assert shown(page) == before
-    assert page.locator("#sheet .pinned").count() == 2
+    assert page.locator("#sheet .pinned").count() == 1
 
     # More is erased by dragging over it, and comes back.
     page.click("#text-back")
@@ -141,6 +150,29 @@ def test_the_journey_of_a_text(page):
     look(page, "text-4-chain")
 
 
+def test_gaps_of_unknown_length(page):
+    page.goto("/")
+    page.select_option("#text-strategy", "search")
+    page.click("#text-edit")
+    page.fill("#text-editor", r"a{2-4} brown \{2} fox and a{1-2} dog")
+    page.click("#text-edit")
+    assert page.locator("#sheet .empty").all_inner_texts() == ["{2-4}", "{1-2}"]
+    page.click("#text-fill")
+    filled(page, "text")
+    assert page.locator("#sheet .filled").count() == 2
+    page.click("#sheet .filled >> nth=0")
+    assert page.locator("#length-list li").count() == 3
+    look(page, "text-5-lengths")
+    # What is chosen is sent as text, though it looks like a gap.
+    page.fill("#gap-reading", "{5}")
+    page.keyboard.press("Enter")
+    filled(page, "text")
+    assert shown(page).startswith("a{5} brown")
+    assert page.locator("#sheet .filled").count() == 1
+    page.click("#text-edit")
+    assert page.input_value("#text-editor") == r"a\{5} brown \{2} fox and a{1-2} dog"
+
+
 def test_the_journey_of_a_song(page, tmp_path):
     page.goto("/#music")
     page.wait_for_selector("#song-name:has-text('Greensleeves')")
@@ -149,6 +181,7 @@ def test_the_journey_of_a_song(page, tmp_path):
     page.click("#music-fill")
     filled(page, "music")
     assert page.locator("#versions button").count() == 7
+    assert "new note" in page.inner_text("#versions button >> nth=1")
     look(page, "music-2-filled")
 
     # A new note is kept while the rest is filled again.

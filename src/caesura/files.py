@@ -31,6 +31,26 @@ def cannot_read(path: str | os.PathLike[str], error: OSError) -> CaesuraError:
     return CaesuraError(f"Cannot read '{os.fspath(path)}': {reason}.")
 
 
+def read_small(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the content of a file that has `most` bytes at most.
+
+    Raises
+    ------
+    CaesuraError
+        If it has more, or is no file but a device or a pipe, which may have no end.
+    """
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for it
+            raise CaesuraError(f"Cannot read '{os.fspath(path)}': it is not a file.")
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    if len(content) > most:
+        raise CaesuraError(f"The file '{os.fspath(path)}' holds more than {most} bytes.")
+    return content
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file to write to, which takes the place of `path` once all went well.

@@ -64,6 +64,12 @@ def pad(
     return np.pad(array, widths, constant_values=value)
 
 
+def searched_windows(windows: int) -> int:
+    """Return how many of some windows a search goes through at once."""
+    most = 16 if jax.default_backend() == "cpu" else 1024
+    return max(n for n in range(1, most + 1) if windows % n == 0)
+
+
 class Room(NamedTuple):
     """How much an evaluation does at a time."""
 

@@ -2,28 +2,42 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from caesura.cli.engine import fill_many
 from caesura.cli.filling import Asked, check_options, check_suffix, fill_one, load_for, write_filled
 from caesura.cli.options import (
     Context,
     DataColumn,
+    Details,
     EngineOption,
     IdColumn,
     Json,
     ModelOption,
-    Samples,
+    Seconds,
     Seed,
     StrategyOption,
     documented,
 )
-from caesura.cli.output import answer_json, answer_table, in_terminal
+from caesura.cli.output import answer_json, answer_table, in_terminal, note
 from caesura.cli.parsing import parse_span
 from caesura.errors import CaesuraError
 
 if TYPE_CHECKING:
+    from caesura.filler import Fill
+    from caesura.filler.fill import Candidate
     from caesura.kinds import Composition, Item
+
+Samples = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="How many fills to draw; the best is the one whose notes agree most with the others.",
+    ),
+]
 
 
 class Unit(StrEnum):
@@ -47,8 +61,10 @@ def music(
     samples: Samples = 8,
     strategy: StrategyOption = None,
     seed: Seed = 0,
+    seconds: Seconds = None,
     output: Path | None = None,
     every: bool = False,
+    details: Details = False,
     engine: EngineOption = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
@@ -58,7 +74,7 @@ def music(
 
     Every note and event outside the gaps stays as it is, and so does what is kept inside them:
     `--keep top` harmonises a melody, `--voice Tenor` writes one voice anew. The paths of the files
-    that were written go to stdout.
+    that were written go to stdout; a terminal also shows how many new notes each has.
 
     Parameters
     ----------
@@ -81,7 +97,7 @@ def music(
     output : --output, -o FILE
         Where to write the best fill. Required unless `--json` is given.
     every : --all
-        Write the other distinct fills too, likeliest first: FILE-2, FILE-3 and so on.
+        Write the other distinct fills too, best first: FILE-2, FILE-3 and so on, --samples at most.
     """
     check_options(ctx, "gaps", "unit", "keep", "voice", "force", "forbid")
     from caesura.kinds import Composition
@@ -106,17 +122,45 @@ def music(
     check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
     _check_gaps(song, item, composition)
     item = composition.arrange(item)
-    fill = fill_one(filler, item, asked)
+    fill = fill_one(filler, item, asked, seconds=seconds)
     written = list(zip(files, fill.candidates, strict=False))
     for file, candidate in written:
         write_filled(file, item, candidate.sequence)
     if json:
         answer_json(fill.to_dict() | {"files": [str(file) for file, _ in written]})
-    elif in_terminal():
-        rows = [[str(file), f"{candidate.log_prob:.3f}"] for file, candidate in written]
-        answer_table(["file", "nats"], rows)
+    elif details or in_terminal():
+        _show_written(fill, written, details)
     else:
         print("\n".join(str(file) for file, _ in written))
+
+
+def _show_written(fill: "Fill", written: "list[tuple[Path, Candidate]]", details: bool) -> None:
+    """Show which files were written, and what is new in them."""
+    header = ["file", "new notes", *(["nats"] if details else [])]
+    rows = [
+        [
+            str(file),
+            str(_new_notes(fill, candidate)),
+            *([f"{candidate.log_prob:.3f}"] if details else []),
+        ]
+        for file, candidate in written
+    ]
+    answer_table(header, rows)
+    if others := len(fill.candidates) - len(written):
+        note(f"{others} more distinct {'fill was' if others == 1 else 'fills were'} drawn.")
+
+
+def _new_notes(fill: "Fill", candidate: "Candidate") -> int:
+    """Return how many notes begin in the gaps."""
+    import numpy as np
+
+    count = 0
+    for span, part in zip(fill.sequence.gaps, candidate.parts, strict=True):
+        before = fill.sequence.values[span.start - 1 : span.start]  # nothing before the first step
+        before = before if len(before) else np.zeros_like(part[:1])
+        begins = (part == 1) & (np.concatenate([before, part[:-1]]) == 0)
+        count += int(np.sum(begins & fill.missing[span.start : span.stop]))
+    return count
 
 
 def _names(output: Path, count: int) -> list[Path]:

@@ -1,27 +1,30 @@
 """`caesura fill text`: the gaps of a text, on stdout or into a file."""
 
-import math
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from caesura.cli.engine import fill_many
 from caesura.cli.filling import Asked, check_options, fill_one, load_for, write_best
 from caesura.cli.options import (
     Context,
     DataColumn,
+    Details,
     EngineOption,
     IdColumn,
     Json,
     ModelOption,
-    Samples,
+    Seconds,
     Seed,
     StrategyOption,
     documented,
 )
-from caesura.cli.output import answer_table, in_terminal, note
+from caesura.cli.output import in_terminal, note
 from caesura.cli.parsing import parse_span, steps_in
+from caesura.cli.readings import TOP, note_guesses, show_details, show_gaps
 from caesura.errors import CaesuraError, FileMissingError
 
 if TYPE_CHECKING:
@@ -29,8 +32,27 @@ if TYPE_CHECKING:
     from caesura.kinds import Item
 
 FEW = 8  # missing characters, for which compiling is nearly all of the work
-SHOWN = 8  # fills in a terminal
 SUFFIXES = (".txt", ".txt.xz", ".md", ".tex")  # of what is surely meant as a file
+
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="How many random fills to add to the answer of --json. Strategies other than "
+        "'search' choose their best fill from so many.",
+        show_default="none; strategies other than 'search' choose from 32",
+    ),
+]
+Top = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="How many other readings of each gap to show; a terminal shows some anyway.",
+        show_default=str(TOP),
+    ),
+]
 
 
 @documented
@@ -42,11 +64,14 @@ def text(
     gap_char: str | None = None,
     brackets: str | None = None,
     length: str | None = None,
-    samples: Samples = 32,
+    samples: Samples = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
+    seconds: Seconds = None,
     output: Path | None = None,
+    top: Top = None,
     every: bool = False,
+    details: Details = False,
     engine: EngineOption = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
@@ -54,7 +79,8 @@ def text(
 ) -> None:
     r"""Fill the gaps of a text.
 
-    The likeliest fill goes to stdout; if stdout is not a terminal, nothing else does.
+    The likeliest fill goes to stdout. A terminal also shows the chosen reading of each gap, how
+    probable it is, and what else could stand there; elsewhere you have to ask for that.
 
     Each `_` is one missing character. A gap can also be written by its length: `{5}` is the same as
     `_____`. The length need not be known: `{3-7}` are 3 to 7 missing characters, and `{?}` are 1 to
@@ -80,9 +106,11 @@ def text(
     output : --output, -o FILE
         Write the best fill there, not to stdout.
     every : --all
-        Show all distinct fills with their probabilities; a terminal shows the likeliest anyway.
+        Show all readings that were found of each gap.
     """
     check_options(ctx, "gap_char", "brackets")
+    if every and top is not None:
+        raise CaesuraError("Specify either --top or --all.")
     asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
     marks = {"gap_char": gap_char, "brackets": brackets}
     name, fields = model or "text", {key: mark for key, mark in marks.items() if mark is not None}
@@ -102,7 +130,7 @@ def text(
         )
     missing = steps_in(spans, len(item.sequence), "characters")
     _save_compiling(filler, item, missing, strategy)
-    fill = fill_one(filler, item, asked, missing=missing)
+    fill = fill_one(filler, item, asked, missing=missing, seconds=seconds)
     if not len(fill.places):
         note(f"Nothing is missing: mark it with '{kind.gap_char}', or specify it with --gap.")
     write_best(fill, asked)
@@ -110,8 +138,14 @@ def text(
         return
     if output is None:
         _show_best(fill)
-    if (every or in_terminal()) and len(fill.places):
-        _show_candidates(fill, None if every else SHOWN)
+    if not len(fill.places):
+        return
+    shown = None if every else TOP if top is None else top
+    if every or top is not None or in_terminal():
+        show_gaps(fill, shown)
+    if details:
+        show_details(fill, shown)
+    note_guesses(fill)
 
 
 def _parse_lengths(length: str | None) -> Any:
@@ -176,24 +210,3 @@ def _show_best(fill: "Fill") -> None:
     for step, _ in fill.places:
         shown.stylize("bold green", int(step), int(step) + 1)
     Console(highlight=False).print(shown, end=end, soft_wrap=True)
-
-
-def _show_candidates(fill: "Fill", most: int | None) -> None:
-    """Show what stands in the gaps, likeliest first, and how much of the probability that is."""
-    answer_table(
-        ["fill", "probability", "nats"],
-        [
-            [
-                " … ".join(one.parts).replace("\n", "↵"),
-                f"{math.exp(one.log_prob):.3g}",
-                f"{one.log_prob:.3f}",
-            ]
-            for one in fill.candidates[:most]
-        ],
-    )
-    error = fill.log_prob.standard_error
-    exact = f"; the nats are estimates, ± {error:.2g} for the best" if error else ""
-    print(
-        f"{len(fill.candidates)} distinct fills were drawn, with {fill.covered:.1%} of the "
-        f"probability{exact}."
-    )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caesura.cli.options import Context, Engine
-from caesura.cli.output import answer_json, check_output
+from caesura.cli.output import answer_json, check_output, note
 from caesura.errors import CaesuraError
 from caesura.pretrained import find_model
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from caesura.training.progress import Count
 
 FOR_MANY = {"id_column", "data_column"}
+ENDINGS = {  # of a fill whose time was limited
+    "settled": "The ranking has settled: the last attempt changed nothing.",
+    "out of time": "The time was up: with more seconds, better fills may be found.",
+    "finished": "All attempts are made, and the last one still changed the ranking.",
+}
 FOR_BOTH = {"model", "samples", "strategy", "seed", "output", "engine", "json"}
 
 
@@ -97,8 +102,12 @@ def fill_one(filler: "Filler", item: "Item", asked: Asked, **more: Any) -> Any:
                 count(done, total)
 
         samples, strategy, seed = asked[:3]
-        request = {"samples": samples or 0, "draws": samples, "strategy": strategy, "seed": seed}
-        return filler.fill(item, report=report, **request | more)
+        returned = samples if samples and asked.json else 0  # nothing else shows them
+        request = {"samples": returned, "draws": samples, "strategy": strategy, "seed": seed}
+        fill = filler.fill(item, report=report, **request | more)
+    if more.get("seconds") is not None and len(fill.places):
+        note(ENDINGS[fill.ended])
+    return fill
 
 
 def write_filled(output: Path, item: "Item", filled: Any) -> None:

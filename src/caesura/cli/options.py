@@ -15,7 +15,7 @@ else:
     Context = typer.Context.__bases__[0]  # that of the Click which this version of Typer uses
 
 # Written out, since help must not import JAX; a test compares it with STRATEGIES.
-STRATEGY_NAMES = "nade, bothways, gsn, bayes, sir, oneway or onegram"
+STRATEGY_NAMES = "search, nade, bothways, gsn, bayes, sir, oneway or onegram"
 
 # A parameter in a docstring: `NAME : METAVAR` or `NAME : --option, -o METAVAR`, and its help.
 PARAMETER = re.compile(r"^(\w+) : ((?:-\S+ ?)*)(.*)\n((?: {4}.+\n?)+)", re.MULTILINE)
@@ -106,6 +106,16 @@ DataColumn = Annotated[
         "CSV files.",
     ),
 ]
-Samples = Annotated[
-    int, typer.Option(metavar="N", min=1, help="How many fills to draw; the likeliest is the best.")
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        help="How long to look for better fills: until the ranking has settled, or the time is up. "
+        "The first answer is given in any case.",
+        show_default="as long as the strategy takes",
+    ),
+]
+Details = Annotated[
+    bool,
+    typer.Option("--details", help="Show log-probabilities, too, in nats of all gaps together."),
 ]

@@ -23,6 +23,21 @@ def note(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
+def percent(probability: float) -> str:
+    """Return a probability in words that people understand.
+
+    Examples
+    --------
+    >>> [percent(one) for one in (0.826, 0.004, 0.9999)]
+    ['83 %', 'less than 1 %', 'more than 99 %']
+    """
+    if probability < 0.01:
+        return "less than 1 %"
+    if 0.99 < probability < 1:
+        return "more than 99 %"
+    return f"{100 * probability:.0f} %"
+
+
 @contextmanager
 def noted_warnings() -> Iterator[None]:
     """Show the library's warnings as notes."""

@@ -1,6 +1,6 @@
 """A trained model, ready to use, and what it answers with."""
 
-from caesura.filler.fill import Candidate, Fill, LogProb, Marginals, SeriesFill
+from caesura.filler.fill import Candidate, Fill, GapFill, LogProb, Marginals, Reading, SeriesFill
 from caesura.filler.filler import Filler
 from caesura.filler.loading import join, load
 from caesura.filler.passes import Method
@@ -10,9 +10,11 @@ __all__ = [
     "Candidate",
     "Fill",
     "Filler",
+    "GapFill",
     "LogProb",
     "Marginals",
     "Method",
+    "Reading",
     "Request",
     "SeriesFill",
     "join",

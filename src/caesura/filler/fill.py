@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from numpy.typing import DTypeLike
 
-from caesura.filler.passes import Filled, quantile_of
-from caesura.filler.running import Opened
+from caesura.filler.passes import quantile_of
 from caesura.kinds.base import Item, Kind
 from caesura.sequence import Sequence as Steps
+from caesura.sequence import Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +53,7 @@ class LogProb(float):
 
 
 class Candidate(NamedTuple):
-    """One possible completion.
+    """One possible completion of a whole sequence.
 
     Attributes
     ----------
@@ -71,6 +70,70 @@ class Candidate(NamedTuple):
     parts: tuple[Any, ...]
 
 
+class Reading(NamedTuple):
+    """One possible fill of a single gap.
+
+    Attributes
+    ----------
+    part
+        What stands in the gap: a string for text, frames for music.
+    probability
+        Given everything observed. Gaps that are close by are averaged over. With the strategy
+        `search`, gaps that are farther away are at their best.
+    """
+
+    part: Any
+    probability: float
+
+
+@dataclass(frozen=True)
+class GapFill:
+    """What is said of one gap.
+
+    Attributes
+    ----------
+    span : Span
+        Its first step in `Fill.best`, and the step after its last.
+    candidates : list of Reading
+        Distinct fills, most probable first; for music in the order of `Fill.candidates`.
+    covered : float
+        The share of the probability that the candidates have together.
+    lengths : dict
+        The probability of each length, most probable first. A known length has probability 1.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> gap = caesura.load("text").fill("The qu___ brown fox", strategy="nade").gaps[0]
+    >>> gap.span
+    Span(start=6, stop=9)
+    >>> gap.candidates[0].part
+    'ick'
+    >>> gap.lengths
+    {3: 1.0}
+    """
+
+    span: Span
+    candidates: list[Reading]
+    covered: float
+    lengths: dict[int, float]
+
+
+class Completion(NamedTuple):
+    """A fill of all gaps, as the nets see it."""
+
+    values: Shaped[np.ndarray, " places"]  # at the missing places, step by step
+    lengths: tuple[int, ...]  # of all gaps
+    log_prob: float
+
+
+class Readings(NamedTuple):
+    """The fills of one gap, as the nets see them: whole frames, with their probabilities."""
+
+    frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]
+    lengths: dict[int, float]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Fill:
     """Completed sequences in the user's own form, and how sure the model is of them.
@@ -82,9 +145,8 @@ class Fill:
     kind : Kind
         The kind of the model.
     sequence : Sequence
-        The data as the nets see it, with all that was missing.
-    places : array of shape (places, 2)
-        The step and the component of each missing value.
+        The data as the nets see it, with all that was missing; a gap of unknown length has its most
+        probable length.
     confidence : array of shape (places,)
         For each missing place, the probability of the value that `best` has there.
     log_prob : LogProb
@@ -95,12 +157,11 @@ class Fill:
         The name of the strategy.
     seed : int
         The seed; the same seed gives the same fill.
-    chosen : array of shape (places,)
-        The values of `best`, as the nets see them.
-    drawn : array of shape (draws, places)
-        The random fills that the answer is made of, as the nets see them.
-    scores : array of shape (draws,)
-        Nats of each of `drawn`; empty for real numbers.
+    ended : str
+        How the work ended: "finished", or, if its time was limited, "settled" if the ranking did
+        not change any more and "out of time" otherwise.
+    completions, sampled, readings
+        The candidates, the samples and the gaps, as the nets see them.
 
     Examples
     --------
@@ -115,49 +176,69 @@ class Fill:
     item: Item
     kind: Kind
     sequence: Steps
-    places: Int[np.ndarray, "places 2"]
     confidence: Float[np.ndarray, " places"]
     log_prob: LogProb
     log_probs: Float[np.ndarray, " samples"]
     standard_errors: Float[np.ndarray, " samples"]
     strategy: str
     seed: int
-    chosen: Shaped[np.ndarray, " places"]  # the values of `best`
-    drawn: Shaped[np.ndarray, "draws places"]
-    scores: Float[np.ndarray, " scored"]  # of all draws; empty for real numbers
+    ended: str
+    between: tuple[int, ...]  # how many observed steps stand before each gap, after the one before
+    unknown: tuple[int, ...]  # the numbers of the gaps whose lengths are not known
+    completions: list[Completion]  # the best first
+    sampled: list[Completion]
+    readings: list[Readings]
 
     @cached_property
     def best(self) -> Any:
-        """The most probable completion that was found; for series, the medians of the draws."""
-        return self._write(self.values)
+        """The best completion that was found, which is the most probable one.
+
+        For music it is the draw whose notes agree best with those of all draws, and for series it
+        has the medians of the draws.
+        """
+        return self._write(self.completions[0])
 
     @cached_property
     def samples(self) -> list[Any]:
         """The random completions that were asked for."""
-        return [self._write(self._with(row)) for row in self.drawn[: len(self.log_probs)]]
+        return [self._write(one) for one in self.sampled]
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Distinct completions, most probable first; none for real numbers."""
-        if not len(self.scores):
-            return []
-        found = {self.chosen.tobytes(): (self.chosen, float(self.log_prob))}
-        for row, score in zip(self.drawn, self.scores.tolist(), strict=True):
-            found.setdefault(row.tobytes(), (row, score))
-        ranked = sorted(found.values(), key=lambda one: -one[1])
-        return [self._candidate(row, score) for row, score in ranked]
+        """Distinct completions, `best` first, then by probability; none for real numbers.
+
+        Those of music are in the order of how well their notes agree with those of all draws.
+        """
+        return [self._candidate(one) for one in self.completions]
+
+    @cached_property
+    def gaps(self) -> list[GapFill]:
+        """What is said of each gap, from left to right; none for real numbers."""
+        found = []
+        spans = spans_of(self.between, self.completions[0].lengths)
+        for span, (frames, lengths) in zip(spans, self.readings, strict=False):
+            parts = [
+                Reading(self.item.part(values, Span(0, len(values))), chance)
+                for values, chance in frames
+            ]
+            covered = min(1.0, sum(one.probability for one in parts))
+            found.append(GapFill(span, parts, covered, lengths))
+        return found
 
     @property
     def covered(self) -> float | None:
         """The share of the probability that the candidates have; None for real numbers."""
-        if not len(self.scores):
-            return None
-        return min(1.0, float(sum(np.exp(one.log_prob) for one in self.candidates)))
+        return min(1.0, float(sum(np.exp(one.log_prob) for one in self.completions)))
+
+    @property
+    def places(self) -> Int[np.ndarray, "places 2"]:
+        """The step and the component of each missing value."""
+        return np.argwhere(self.sequence.missing)
 
     @property
     def values(self) -> Shaped[np.ndarray, "T D"]:
         """`best` as the model sees it."""
-        return self._with(self.chosen)
+        return self._values(self.completions[0])
 
     @property
     def missing(self) -> Bool[np.ndarray, "T D"]:
@@ -176,6 +257,7 @@ class Fill:
         ]
         document = {
             "best": self.item.plain(self.best),
+            "gaps": [_gap_as_json(gap) for gap in self.gaps],
             "log_prob": float(self.log_prob),
             "standard_error": self.log_prob.standard_error,
             "candidates": candidates,
@@ -187,6 +269,7 @@ class Fill:
             "confidence": self.confidence.tolist(),
             "strategy": self.strategy,
             "seed": self.seed,
+            "ended": self.ended,
         }
         return _finite(document)
 
@@ -202,23 +285,37 @@ class Fill:
         count = f"{len(self.places)} missing values"
         return f"<{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'>"
 
-    def _with(self, row: Shaped[np.ndarray, " places"]) -> Shaped[np.ndarray, "T D"]:
+    def _opened(self, one: Completion) -> tuple[Item, Steps]:
+        """The data with gaps of these lengths."""
+        if not self.unknown or self.sequence.missing.sum() == 0:
+            return self.item, self.sequence
+        item = self.item.with_lengths([one.lengths[number] for number in self.unknown])
+        return item, item.sequence
+
+    def _values(self, one: Completion) -> Shaped[np.ndarray, "T D"]:
         """The whole sequence with these values; what is observed cannot change."""
-        values = self.sequence.values.copy()
-        values[tuple(self.places.T)] = row
+        sequence = self._opened(one)[1]
+        values = sequence.values.copy()
+        values[sequence.missing] = one.values
         return values
 
-    def _write(self, values: Shaped[np.ndarray, "T D"]) -> Any:
-        return self.item.write(values, self.missing)
+    def _write(self, one: Completion) -> Any:
+        item, sequence = self._opened(one)
+        return item.write(self._values(one), sequence.missing)
 
-    def _candidate(self, row: Shaped[np.ndarray, " places"], log_prob: float) -> Candidate:
-        values = self._with(row)
-        parts = tuple(self.item.part(values, gap) for gap in self.sequence.gaps)
-        return Candidate(self._write(values), log_prob, parts)
+    def _candidate(self, one: Completion) -> Candidate:
+        values = self._values(one)
+        parts = tuple(self.item.part(values, span) for span in spans_of(self.between, one.lengths))
+        return Candidate(self._write(one), one.log_prob, parts)
 
 
 class SeriesFill(Fill):
     """A filled table: `best` has the medians of the draws, and the likeliest levels of categories.
+
+    Attributes
+    ----------
+    drawn : array of shape (draws, places)
+        The random fills that the answer is made of, as the nets see them.
 
     Examples
     --------
@@ -232,6 +329,21 @@ class SeriesFill(Fill):
     >>> bool(np.all(low[40:43] <= fill.best[40:43]) and np.all(fill.best[40:43] <= high[40:43]))
     True
     """
+
+    @property
+    def drawn(self) -> Shaped[np.ndarray, "draws places"]:
+        """The random fills that the answer is made of, as the nets see them."""
+        return np.stack([one.values for one in self.completions[1:]])
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """None: two draws of real numbers are never alike."""
+        return []
+
+    @property
+    def covered(self) -> None:
+        """None, since there are no candidates."""
+        return None
 
     def quantile(self, q: float | Sequence[float]) -> Any:
         """Return the table with quantiles of the draws in its gaps.
@@ -250,7 +362,7 @@ class SeriesFill(Fill):
         levels = np.atleast_1d(q).tolist()
         spec, values = self.kind.frame, self.sequence.values
         tables = [
-            self._write(quantile_of(spec, self.places, values, self.drawn, level))
+            self.item.write(quantile_of(spec, self.places, values, self.drawn, level), self.missing)
             for level in levels
         ]
         return tables if np.ndim(q) else tables[0]
@@ -264,44 +376,18 @@ class SeriesFill(Fill):
             A column for each level; in the form of the user's table. What is observed has
             probability 1.
         """
-        return self.item.probabilities(self._with(self.drawn.mean(axis=0)))
+        means = self.sequence.values.copy()
+        means[self.missing] = self.drawn.mean(axis=0)
+        return self.item.probabilities(means)
 
 
-def assemble(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
-    """Return the fill of a whole sequence from those of its stretches.
-
-    Stretches are independent given what is observed, so log-probabilities add up, and the best
-    completion has the best fill of every stretch.
-    """
-    sequence, samples = opened.sequence, opened.request.samples
-    scale, numbers = kind.log_scale(sequence.missing), kind.symbols() is None
-    if not parts:
-        parts = [_nothing(samples, sequence.values.dtype)]
-    scores = np.sum([part.log_probs for part in parts], axis=0) - scale
-    errors = np.sum([part.errors**2 for part in parts], axis=0) ** 0.5
-    best_error = sum(part.best_error**2 for part in parts) ** 0.5
-    return (SeriesFill if numbers else Fill)(
-        item=opened.item,
-        kind=kind,
-        sequence=sequence,
-        places=np.concatenate([part.places for part in parts]),
-        confidence=np.concatenate([part.confidence for part in parts]),
-        log_prob=LogProb(sum(part.best_log_prob for part in parts) - scale, best_error),
-        log_probs=scores[:samples],
-        standard_errors=errors[:samples],
-        strategy=opened.method.name,
-        seed=opened.request.seed,
-        chosen=np.concatenate([part.best for part in parts]),
-        drawn=np.concatenate([part.drawn for part in parts], axis=1),
-        scores=np.zeros(0) if numbers else scores,
-    )
-
-
-def _nothing(samples: int, dtype: DTypeLike) -> Filled:
-    """What becomes of a sequence in which nothing is missing."""
-    sure, draws = np.zeros(max(samples, 1)), np.zeros((max(samples, 1), 0), dtype)
-    places = np.zeros((0, 2), int)
-    return Filled(places, draws, sure, sure, draws[0], 0.0, 0.0, np.zeros(0))
+def spans_of(between: Sequence[int], lengths: Sequence[int]) -> list[Span]:
+    """Return the steps of gaps of some lengths, with so many observed steps before each."""
+    spans, at = [], 0
+    for observed, length in zip(between, lengths, strict=True):
+        spans.append(Span(at + observed, at + observed + length))
+        at += observed + length
+    return spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +433,20 @@ class Marginals:
                 "standard_errors": self.standard_errors.tolist(),
             }
         )
+
+
+def _gap_as_json(gap: GapFill) -> dict[str, Any]:
+    candidates = [
+        {"part": part.tolist() if isinstance(part, np.ndarray) else part, "probability": chance}
+        for part, chance in gap.candidates
+    ]
+    return {
+        "start": gap.span.start,
+        "stop": gap.span.stop,
+        "covered": gap.covered,
+        "lengths": {str(length): chance for length, chance in gap.lengths.items()},
+        "candidates": candidates,
+    }
 
 
 def _finite(value: Any) -> Any:

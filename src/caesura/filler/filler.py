@@ -8,7 +8,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.filler.fill import Fill, LogProb, Marginals, assemble
+from caesura.filler.anytime import improve
+from caesura.filler.assemble import from_draws, from_search, nothing_missing
+from caesura.filler.fill import Fill, LogProb, Marginals
 from caesura.filler.passes import (
     Chances,
     Method,
@@ -17,8 +19,9 @@ from caesura.filler.passes import (
     score_pass,
     seed_of,
 )
-from caesura.filler.request import Missing, Request, mask_of
-from caesura.filler.running import Opened, Report, answer_one, method_key, run_all
+from caesura.filler.request import Missing, Request, mask_of, split_missing
+from caesura.filler.running import Opened, Report, answer_one, method_key, run_all, work_of
+from caesura.filler.searching import search_all, search_states, search_tasks
 from caesura.filler.stretches import cut
 from caesura.filler.surprise import warn_if_strange
 from caesura.kinds.base import Item
@@ -57,7 +60,7 @@ class Filler(Model[Net]):
     >>> import caesura
     >>> filler = caesura.load("text")
     >>> filler
-    <Filler for text: bidirectional (2 x 432 lstm), forward (2 x 432 lstm), onegram; by 'sir'>
+    <Filler for text: bidirectional (2 x 432 lstm), forward (2 x 432 lstm), onegram; by 'search'>
     >>> filler.fill("The qu___ brown fox", strategy="nade").best
     'The quick brown fox'
     """
@@ -71,6 +74,7 @@ class Filler(Model[Net]):
         draws: int | None = None,
         strategy: str | Strategy | None = None,
         seed: int = 0,
+        seconds: float | int | None = None,
         report: Report | None = None,
     ) -> Fill:
         """Complete a sequence of any length; what is observed comes back untouched.
@@ -95,6 +99,10 @@ class Filler(Model[Net]):
             ``caesura.strategies.GSN(steps=20)``. By default the model's own.
         seed
             The source of all that is random: the same seed gives the same fill.
+        seconds
+            How long to search for better fills: a quick answer is improved by wider searches, or by
+            more draws, until the ranking has settled or the next attempt would take too long.
+            `Fill.ended` says which. The first answer is given in any case.
         report
             Called with the number of stretches that are filled and of all stretches.
 
@@ -119,10 +127,11 @@ class Filler(Model[Net]):
         >>> fill = caesura.load("text").fill("The qu___ brown fox", strategy="nade")
         >>> fill.best
         'The quick brown fox'
-        >>> [candidate.parts for candidate in fill.candidates][:2]
-        [('ick',), ('een',)]
+        >>> [reading.part for reading in fill.gaps[0].candidates][:2]
+        ['ick', 'een']
         """
-        request = Request(self.kind.open(data), missing, samples, draws, strategy, seed)
+        item = self.kind.open(data)
+        request = Request(item, missing, samples, draws, strategy, seed, seconds)
         fill = self.fill_many([request], report=report)[0]
         if "bidirectional" in self.nets:
             warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
@@ -184,14 +193,15 @@ class Filler(Model[Net]):
         answers: dict[int, Any] = {}
         opened: dict[int, Opened] = {}
         for number, one in enumerate(requests):
+            request = one if isinstance(one, Request) else Request(one)
             try:
-                opened[number] = self._open(one if isinstance(one, Request) else Request(one))
+                if request.seconds is None:
+                    opened[number] = self._open(request)
+                else:
+                    answers[number] = self._improve(request, report)
             except Exception as error:
                 answers[number] = error
-        answers |= run_all(fill_pass, opened, report)
-        for number, one in opened.items():
-            if isinstance(parts := answers.get(number, []), list):
-                answers[number] = assemble(self.kind, one, parts)
+        answers |= self._fill_opened(opened, report)
         in_order = [answers[number] for number in sorted(answers)]
         for answer in in_order:
             if isinstance(answer, Exception) and not return_exceptions:
@@ -274,6 +284,8 @@ class Filler(Model[Net]):
         ['i', 'a']
         """
         one = self._open(Request(data, missing, strategy=strategy, seed=seed))
+        if one.item.open_gaps:
+            raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
         symbols = self.kind.symbols() or CENTRES.tolist()
         parts: list[Chances] = answer_one(marginals_pass, one)
         nothing = Chances(np.zeros((0, 2), int), *[np.zeros((0, len(symbols)))] * 2)
@@ -349,18 +361,26 @@ class Filler(Model[Net]):
         one = self._open(request)
         if not one.method.strategy.batched:
             return object()  # equal to no other
-        return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
+        tasks = search_tasks(one) if one.method.strategy.searches else one.tasks
+        return method_key(one), tuple(task.shape(one.method) for task in tasks)
 
     def states(self, request: Request) -> int:
-        """Return the cost of a request: how many states of the nets it holds at once at most."""
+        """Return the cost of a request: how many states of the nets it holds at once at most.
+
+        A search goes through all groups of gaps and all their lengths, and their states count
+        together.
+        """
         one = self._open(request)
+        if one.method.strategy.searches:
+            return search_states(one)
         return max((one.method.states(s, one.draws) for s in one.stretches), default=0)
 
     def method(self, strategy: str | Strategy | None = None) -> Method:
         """Return the strategy with the net it works on; an error if the model cannot serve it."""
         if not isinstance(strategy, Strategy):
             name = self.strategy if strategy is None else strategy
-            strategy = lookup(STRATEGIES, name, "strategy")()
+            make = lookup(STRATEGIES, name, "strategy")
+            strategy = make(**self.kind.strategy_options.get(name, {}))
         names: tuple[NetName, ...] = (
             ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
         )
@@ -373,7 +393,7 @@ class Filler(Model[Net]):
         nets = [self.nets[name] for name in names]
         net = nets[0] if len(nets) == 1 else Pair(*nets)
         strategy.check(net)
-        return Method(strategy, net)
+        return Method(strategy, net, self.kind.rank)
 
     def with_kind(self, **fields: Any) -> "Filler":
         """Return the same filler with other fields of its kind, such as `gap_char`."""
@@ -395,6 +415,35 @@ class Filler(Model[Net]):
         nets = ", ".join(_described(name, net) for name, net in self.nets.items())
         return f"<Filler for {self.kind.name}: {nets}; by '{self.strategy}'>"
 
+    def _improve(self, request: Request, report: Report | None) -> Fill:
+        once = replace(request, data=self.kind.open(request.data))
+        strategy = self.method(request.strategy).strategy
+        draws = self.kind.draws if request.draws is None else request.draws
+        return improve(lambda one: self.fill_many([one], report=report)[0], once, strategy, draws)
+
+    def _fill_opened(
+        self, opened: dict[int, Opened], report: Report | None
+    ) -> dict[int, Fill | Exception]:
+        """Return the answer to each request."""
+        whole = {number: one for number, one in opened.items() if not one.has_gaps}
+        searched = {
+            number: one
+            for number, one in opened.items()
+            if one.has_gaps and one.method.strategy.searches
+        }
+        drawn = {n: one for n, one in opened.items() if n not in whole and n not in searched}
+        answers: dict[int, Any] = {n: nothing_missing(self.kind, one) for n, one in whole.items()}
+        work = {number: work_of(one) for number, one in drawn.items()}
+        for number, parts in run_all(fill_pass, work, report).items():
+            failed = isinstance(parts, Exception)
+            answers[number] = parts if failed else from_draws(self.kind, drawn[number], parts)
+        for number, found in search_all(searched, report).items():
+            if isinstance(found, Exception):
+                answers[number] = found
+            else:
+                answers[number] = from_search(self.kind, searched[number], *found)
+        return answers
+
     @property
     def _frame(self) -> Frame:
         return next(iter(self.nets.values())).frame
@@ -403,11 +452,20 @@ class Filler(Model[Net]):
         """Read the data of a request, once."""
         seed_of(request.seed)
         whole_number("samples", request.samples, 0, MOST_DRAWS)
-        self.method(request.strategy)
+        method = self.method(request.strategy)
         item = self.kind.open(request.data)
+        steps, gaps = split_missing(request.missing)
         mask = item.sequence.missing
-        if request.missing is not None:
-            mask = mask | (mask_of(request.missing, item.sequence) & self._frame.fillable)
+        if steps is not None:
+            mask = mask | (mask_of(steps, item.sequence) & self._frame.fillable)
+        if gaps or item.open_gaps:
+            if not method.strategy.searches:
+                raise CaesuraError(
+                    f"The strategy '{method.name}' needs to know the length of every gap; "
+                    "'search' does not."
+                )
+            item = item.with_gaps(gaps, mask)
+            mask = item.sequence.missing
         values = self._frame.check(item.sequence.values, mask)
         return self._cut(request, item, Sequence(values, mask))
 
@@ -416,7 +474,7 @@ class Filler(Model[Net]):
         draws = max(whole_number("draws", draws, 1, MOST_DRAWS), request.samples)
         stretches = cut(sequence, self._frame, self.kind.stretch, self.kind.around)
         method = self.method(request.strategy)
-        return Opened(request, item, sequence, method, draws, stretches)
+        return Opened(request, item, sequence, method, draws, self.kind.around, stretches)
 
 
 def _described(name: str, net: Net) -> str:

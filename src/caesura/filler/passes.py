@@ -4,7 +4,7 @@ What a stretch is filled with depends on its own key alone, neither on the other
 on how many devices share the work. So an answer is the same alone and in company, up to rounding.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -35,10 +35,11 @@ PART = 8  # fills that are drawn with one key: a fixed number, so that batches d
 
 
 class Method(NamedTuple):
-    """A strategy with the net it works on, or the pair of them."""
+    """A strategy with the net it works on, or the pair of them, and how its draws are ranked."""
 
     strategy: Strategy
     net: Nets
+    rank: Callable[..., Int[np.ndarray, " draws"]]  # `Kind.rank`
 
     @property
     def name(self) -> str:
@@ -48,14 +49,13 @@ class Method(NamedTuple):
     def window(self, stretches: Sequence[Stretch]) -> Window:
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
-        stops = [self.strategy.stop(one.gaps[-1].stop, len(one)) for one in seen]
-        return around_each(self.net, seen, stops)
+        ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
+        return around_each(self.net, seen, [one.inside for one in stretches], ends)
 
     def width(self, stretch: Stretch) -> int:
         """Return the width of the padded window of a stretch."""
-        gaps = stretch.seen.gaps
-        stop = self.strategy.stop(gaps[-1].stop, len(stretch.seen))
-        return window_width(stop - gaps[0].start)
+        end = self.strategy.stop(stretch.inside.stop, len(stretch.seen))
+        return window_width(end - stretch.inside.start)
 
     def states(self, stretch: Stretch, draws: int) -> int:
         """Return how many states of the net are held at once to fill a stretch."""
@@ -119,7 +119,7 @@ def _most(method: Method, task: Task) -> int:
 
 def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
     """Fill some tasks of one shape side by side."""
-    window, keys = _prepare(method, tasks)
+    window, keys = prepare(method, tasks)
     with ThreadPoolExecutor(1) as aside:  # the first call compiles, on more than one core
         marginals = aside.submit(method.strategy.marginals, keys.marginals, method.net, window)
         drawn = _draw(method, window, keys.draw, tasks[0].draws)
@@ -131,22 +131,22 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
         score = method.strategy.log_prob(keys.score, method.net, window, jnp.asarray(scored))
         chances = np.asarray(marginals.result().values.log_prob)
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
-    best = np.zeros(len(drawn), int) if numbers else np.argmax(log_probs, axis=1)
     found = []
     for row, task in enumerate(tasks):
         steps, components = np.nonzero(task.stretch.seen.missing)
-        inside = (steps - task.stretch.seen.gaps[0].start, components)
+        inside = (steps - task.stretch.inside.start, components)
         at_places = drawn[row][:, *inside]
-        chosen = np.asarray(method.net.frame.index(at_places[best[row]]))
+        best = 0 if numbers else method.rank(at_places, log_probs[row])[0]
+        chosen = np.asarray(method.net.frame.index(at_places[best]))
         found.append(
             Filled(
                 places=np.stack([steps + task.stretch.first, components], axis=1),
                 drawn=at_places[numbers:],
                 log_probs=log_probs[row, numbers:],
                 errors=errors[row, numbers:],
-                best=at_places[best[row]],
-                best_log_prob=float(log_probs[row, best[row]]),
-                best_error=float(errors[row, best[row]]),
+                best=at_places[best],
+                best_log_prob=float(log_probs[row, best]),
+                best_error=float(errors[row, best]),
                 confidence=np.exp(chances[row][*inside, chosen]),
             )
         )
@@ -155,7 +155,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
 
 def score_pass(method: Method, tasks: Sequence[Task]) -> list[tuple[float, float]]:
     """Return the log-probability of what each task's sequence has in its gaps, with its error."""
-    window, keys = _prepare(method, tasks)
+    window, keys = prepare(method, tasks)
     score = method.strategy.log_prob(keys.score, method.net, window, window.values[:, None])
     log_probs, errors = (np.asarray(part, np.float64)[: len(tasks), 0] for part in score)
     return list(zip(log_probs.tolist(), errors.tolist(), strict=True))
@@ -171,12 +171,12 @@ class Chances(NamedTuple):
 
 def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
     """Return the distribution at each missing place of some tasks of one shape."""
-    window, keys = _prepare(method, tasks)
+    window, keys = prepare(method, tasks)
     values = method.strategy.marginals(keys.marginals, method.net, window).values
     found = []
     for row, task in enumerate(tasks):
         steps, components = np.nonzero(task.stretch.seen.missing)
-        inside = (steps - task.stretch.seen.gaps[0].start, components)
+        inside = (steps - task.stretch.inside.start, components)
         places = np.stack([steps + task.stretch.first, components], axis=1)
         found.append(Chances(places, *(np.asarray(part)[row][inside] for part in values)))
     return found
@@ -190,8 +190,8 @@ class Keys(NamedTuple):
     marginals: Key[Array, "*B"]
 
 
-def _prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
-    """The windows of some tasks, of which the last is repeated up to a batch, and their keys."""
+def prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
+    """Return the windows of some tasks, the last one repeated up to a batch, and their keys."""
     size = next(size for size in WINDOWS if size >= len(tasks))
     padded = list(tasks) + [tasks[-1]] * (size - len(tasks))
     window = method.window([task.stretch for task in padded])

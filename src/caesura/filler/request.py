@@ -34,6 +34,8 @@ class Request:
         The name of a strategy or a strategy with its options; by default the model's own.
     seed
         The source of all that is random.
+    seconds
+        How long to search for better fills; by default as long as the strategy takes.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Request:
     draws: int | None = None
     strategy: str | Strategy | None = None
     seed: int = 0
+    seconds: float | int | None = None
 
 
 def split_missing(missing: Missing | None) -> tuple[Missing | None, list[Gap]]:

@@ -21,7 +21,13 @@ class Opened(NamedTuple):
     sequence: Sequence
     method: Method
     draws: int
+    around: int  # how many steps a stretch sees on either side
     stretches: list[Stretch]
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether anything is to be filled."""
+        return bool(self.stretches or self.item.open_gaps)
 
     @property
     def tasks(self) -> list[Task]:
@@ -34,6 +40,19 @@ class Opened(NamedTuple):
         ]
 
 
+class Work(NamedTuple):
+    """What is to be done for one request."""
+
+    key: Hashable  # equal for requests that may share passes
+    method: Method
+    tasks: list[Task]
+
+
+def work_of(one: Opened) -> Work:
+    """Return the stretches of a request as work for a pass."""
+    return Work(method_key(one), one.method, one.tasks)
+
+
 def method_key(one: Opened) -> Hashable:
     """Equal for requests by the same strategy; one with options of its own is like no other."""
     given = one.request.strategy
@@ -42,34 +61,32 @@ def method_key(one: Opened) -> Hashable:
 
 def answer_one(run: Callable[..., Any], one: Opened) -> list[Any]:
     """What `run` says of the stretches of one request."""
-    found = run_all(run, {0: one}, None).get(0, [])
+    found = run_all(run, {0: work_of(one)}, None).get(0, [])
     if isinstance(found, Exception):
         raise found
     return found
 
 
 def run_all(
-    run: Callable[[Method, list[Task]], list[Any]], opened: dict[int, Opened], report: Report | None
+    run: Callable[[Method, list[Task]], list[Any]], work: dict[int, Work], report: Report | None
 ) -> dict[int, Any]:
-    """Return, by request, a list of what `run` says of each of its stretches, or an exception.
+    """Return, by request, a list of what `run` says of each of its tasks, or an exception.
 
     Where a pass fails, each of its requests is tried alone: it may be the fault of one.
     """
     found: dict[int, Any] = {
-        number: [None] * len(one.stretches) for number, one in opened.items() if one.stretches
+        number: [None] * len(one.tasks) for number, one in work.items() if one.tasks
     }
-    total, done = sum(len(one.stretches) for one in opened.values()), 0
-    by_method: dict[Any, list[tuple[int, Task]]] = {}
-    methods: dict[Any, Method] = {}
-    for number, one in opened.items():
-        key = method_key(one)
-        methods[key] = one.method
-        by_method.setdefault(key, []).extend((number, task) for task in one.tasks)
+    total, done = sum(len(one.tasks) for one in work.values()), 0
+    by_key: dict[Any, list[tuple[int, int]]] = {}
+    for number in found:
+        one = work[number]
+        by_key.setdefault(one.key, []).extend((number, place) for place in range(len(one.tasks)))
 
-    def attempt(method: Method, entries: list[tuple[int, Task]]) -> None:
+    def attempt(method: Method, entries: list[tuple[int, int]]) -> None:
         numbers = dict.fromkeys(number for number, _ in entries)
         try:
-            answers = run(method, [task for _, task in entries])
+            answers = run(method, [work[number].tasks[place] for number, place in entries])
         except Exception as error:
             for number in numbers:
                 if len(numbers) == 1:
@@ -77,13 +94,14 @@ def run_all(
                 else:
                     attempt(method, [entry for entry in entries if entry[0] == number])
             return
-        for (number, task), answer in zip(entries, answers, strict=True):
+        for (number, place), answer in zip(entries, answers, strict=True):
             if isinstance(found[number], list):
-                found[number][task.number] = answer
+                found[number][place] = answer
 
-    for key, entries in by_method.items():
-        for some in batches(methods[key], [task for _, task in entries]):
-            attempt(methods[key], [entries[i] for i in some])
+    for entries in by_key.values():
+        method = work[entries[0][0]].method
+        for some in batches(method, [work[number].tasks[place] for number, place in entries]):
+            attempt(method, [entries[i] for i in some])
             done += len(some)
             if report is not None:
                 report(done, total)

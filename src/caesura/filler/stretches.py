@@ -24,7 +24,12 @@ class Stretch(NamedTuple):
     @property
     def longest_gap(self) -> int:
         """The length of the longest run of missing steps."""
-        return max(gap.stop - gap.start for gap in self.seen.gaps)
+        return max((gap.stop - gap.start for gap in self.seen.gaps), default=0)
+
+    @property
+    def inside(self) -> Span:
+        """`steps` in `seen`."""
+        return Span(self.steps.start - self.first, self.steps.stop - self.first)
 
 
 def cut(sequence: Sequence, frame: Frame, longest: int, around: int) -> list[Stretch]:

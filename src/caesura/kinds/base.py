@@ -2,14 +2,14 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.finding import find_files
@@ -165,6 +165,8 @@ class Kind(ABC):
     stretch: ClassVar[int] = 512  # the longest stretch that is filled at once, in steps
     around: ClassVar[int] = 512  # steps that a stretch sees on either side
     arranging: ClassVar[type[Arranging] | None] = None  # what can say which parts are missing
+    # Options of strategies that suit the kind better than their defaults, by the strategy's name.
+    strategy_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     @property
     @abstractmethod
@@ -236,6 +238,22 @@ class Kind(ABC):
     def log_scale(self, missing: Bool[np.ndarray, "T D"]) -> float:
         """Return the nats by which the density in the net's units exceeds that in the user's."""
         return 0.0
+
+    def rank(
+        self, drawn: Shaped[np.ndarray, "draws places"], scores: Float[np.ndarray, " draws"]
+    ) -> Int[np.ndarray, " draws"]:
+        """Return the numbers of some random fills of a gap, the best answer first.
+
+        The likeliest is the best, unless a kind knows better.
+
+        Parameters
+        ----------
+        drawn
+            The values of each fill at the missing places.
+        scores
+            The nats of each fill.
+        """
+        return np.argsort(-scores, kind="stable")
 
     def plot(self, fill: Any) -> "Figure":
         """Return a matplotlib figure of a `caesura.Fill`."""

@@ -9,11 +9,13 @@ from typing import Any
 
 from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.files import cannot_read
+from caesura.files import read_small
 from caesura.kinds import KINDS
 from caesura.reproduce import paper
 from caesura.strategies import STRATEGIES, Strategy
 from caesura.training.recipe import Chosen, choose
+
+MOST_BYTES = 1 << 20  # of a plan
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,7 @@ def read_plan(path: Path | None = None) -> Plan:
     """Return the plan in a TOML file, or that of the package, which is the whole paper."""
     place = path or Path(str(resources.files("caesura.reproduce") / "plans" / "paper.toml"))
     try:
-        table = tomllib.loads(place.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise cannot_read(place, error) from error
+        table = tomllib.loads(read_small(place, MOST_BYTES).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise CaesuraError(f"The plan '{place}' is not valid TOML: {error}.") from error
     try:

@@ -8,6 +8,7 @@ from caesura.strategies.keys import Keys
 from caesura.strategies.nade import NADE
 from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
+from caesura.strategies.search import Found, Search
 from caesura.strategies.sir import SIR
 from caesura.strategies.window import Place, Window, around_each, around_gaps, around_missing
 
@@ -16,6 +17,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "nade": NADE,
     "bothways": BothWays,
     "bayes": Bayes,
+    "search": Search,
     "sir": SIR,
     "oneway": OneWay,
     "onegram": OneGram,
@@ -29,11 +31,13 @@ __all__ = [
     "Bayes",
     "BothWays",
     "Estimate",
+    "Found",
     "Keys",
     "Marginals",
     "OneGram",
     "OneWay",
     "Place",
+    "Search",
     "Strategy",
     "Window",
     "around_each",

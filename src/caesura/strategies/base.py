@@ -49,6 +49,8 @@ class Strategy(eqx.Module):
     needs_missing_input: ClassVar[bool] = False
     # False if a fill takes minutes, so that a server does not offer the strategy.
     interactive: ClassVar[bool] = True
+    # Whether it has a verb `search`, as `Search` has, which a filler prefers to draws.
+    searches: ClassVar[bool] = False
     # Whether the verbs accept one key per window.
     batched: ClassVar[bool] = True
 

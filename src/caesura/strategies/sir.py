@@ -52,7 +52,8 @@ class SIR(Strategy):
     the bidirectional one. So a fill x has the probability E[p(x, what follows) / Z], where Z is the
     mean weight of x, in a random order, and of K − 1 other particles. This holds for any K; the
     distribution approaches the posterior as K grows. The fills that one call draws for a window are
-    chosen from the same particles: each has this distribution, but they are not independent.
+    chosen from the same particles: each has this distribution, but they are not independent, unless
+    they are `apart`.
     `marginals` average what the bidirectional net says of a step given the other steps of each
     particle, by their weights, so that a value is possible even if no particle has it.
 
@@ -65,6 +66,8 @@ class SIR(Strategy):
     lookahead
         How many steps after the last missing one are scored (default 20); None for all of them, at
         a cost that grows with the sequence. On text, 10 are as good as 20 (docs/experiments.md).
+    apart
+        Whether each fill is chosen from K particles of its own (default False: K for all of them).
 
     Examples
     --------
@@ -78,6 +81,7 @@ class SIR(Strategy):
     particles: int = eqx.field(static=True, default=32)
     replicas: int = eqx.field(static=True, default=4)
     lookahead: int | None = eqx.field(static=True, default=20)
+    apart: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         whole_number("particles", self.particles, 1)
@@ -105,10 +109,14 @@ class SIR(Strategy):
             return _propose(keys, net, lanes, _all_missing(net, lanes))
 
         keys = keys_of_windows(key, len(window.valid))
-        drawn: Particle = on_copies(keys.fold(0), window, self.particles, run)
+        sets = samples if self.apart else 1
+        drawn: Particle = on_copies(keys.fold(0), window, sets * self.particles, run)
+        log_weight = drawn.log_weight.reshape(-1, sets, self.particles)
+        log_weight = jnp.broadcast_to(log_weight, (len(log_weight), samples, self.particles))
         choices = fold_each(fold(keys.own, 1), jnp.arange(samples))
-        choose = jax.vmap(jax.vmap(jax.random.categorical, in_axes=(0, None)))
-        chosen = choose(choices, drawn.log_weight)
+        chosen = jax.vmap(jax.vmap(jax.random.categorical))(choices, log_weight)
+        if self.apart:
+            chosen += self.particles * jnp.arange(samples)
         return jnp.take_along_axis(drawn.values, chosen[:, :, None, None], axis=1)
 
     @eqx.filter_jit
@@ -131,7 +139,7 @@ class SIR(Strategy):
             return others, jnp.sum(log_q, axis=1).reshape(-1, samples)
 
         others, log_q = on_copies(keys_of_windows(key, len(fills)), window, self.replicas, run)
-        log_p = _judge(net.forward, window.with_fills(fills)).reshape(-1, 1, samples)
+        log_p = judge(net.forward, window.with_fills(fills)).reshape(-1, 1, samples)
         log_sum = jnp.logaddexp(others[:, :, None], log_p - log_q)
         return log_mean(log_p - log_sum + jnp.log(self.particles))
 
@@ -208,11 +216,11 @@ def _propose(keys: LaneKeys, net: Pair, lanes: Window, cursor: Cursor) -> Partic
     cursor, log_q = walk(
         keys.own, proposer, given_the_rest(proposer), cursor, lanes, order, draw_and_score
     )
-    log_p = _judge(net.forward, lanes.with_fills(cursor.values[:, None]))
+    log_p = judge(net.forward, lanes.with_fills(cursor.values[:, None]))
     return Particle(cursor.values, log_p - jnp.sum(log_q, axis=1))
 
 
-def _judge(net: Net, lanes: Window) -> Float[Array, " L"]:
+def judge(net: Net, lanes: Window) -> Float[Array, " L"]:
     """Return log Π P(x_τ | x_1 … x_{τ−1}) from the first missing step to the end of each lane."""
 
     def whole(lane: Window) -> Float[Array, ""]:

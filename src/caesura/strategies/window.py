@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 from caesura.hardware import bucket, pad, window_width
 from caesura.nets.cells import State
 from caesura.nets.pair import Nets
-from caesura.sequence import Sequence
+from caesura.sequence import Sequence, Span
 
 
 class Window(eqx.Module):
@@ -82,15 +82,22 @@ class Place(NamedTuple):
 
 def around_missing(net: Nets, sequence: Sequence, stop: int) -> Window:
     """Return one window: from the first missing step up to `stop`, after the last one."""
-    return around_each(net, [sequence], [stop])
+    gaps = sequence.gaps
+    return around_each(net, [sequence], [Span(gaps[0].start, gaps[-1].stop)], [stop])
 
 
-def around_each(net: Nets, sequences: abc.Sequence[Sequence], stops: abc.Sequence[int]) -> Window:
-    """Return one window for each of several sequences."""
-    gaps = [sequence.gaps for sequence in sequences]
+def around_each(
+    net: Nets,
+    sequences: abc.Sequence[Sequence],
+    spans: abc.Sequence[Span],
+    ends: abc.Sequence[int],
+) -> Window:
+    """Return one window for each of several sequences: from the start of its span to its end.
+
+    Outside its span, a sequence has nothing missing.
+    """
     places = [
-        Place(row, some[0].start, some[-1].stop, stop)
-        for row, (some, stop) in enumerate(zip(gaps, stops, strict=True))
+        Place(row, *span, end) for row, (span, end) in enumerate(zip(spans, ends, strict=True))
     ]
     width = max(place.end - place.start for place in places)
     missing = [pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]

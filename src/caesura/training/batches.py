@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, Shaped
 
 from caesura.hardware import pad, power_of_four
 from caesura.training.corpus.stored import lengths_of
-from caesura.training.missingness import Gaps, holes, no_gaps, parts
+from caesura.training.missingness import Gaps, ShortGaps, holes, no_gaps, parts
 from caesura.training.recipe import Recipe
 
 
@@ -127,7 +127,8 @@ def hide(
     key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
 ) -> Example:
     """Return the stretch with the gaps, parts and holes of the recipe, placed at random."""
-    gaps = Gaps(*recipe.gap_range, recipe.every)
+    make = ShortGaps if recipe.gap_lengths == "short" else Gaps
+    gaps = make(*recipe.gap_range, recipe.every)
     pattern = gaps(key, recipe.length) if recipe.gap else no_gaps(recipe.length)
     unseen = jnp.broadcast_to(pattern.unseen[:, None], values.shape)
     # The keys are far from those that the gaps split theirs into.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 
@@ -53,6 +54,55 @@ class Gaps:
         return Pattern(steps(rank < count), steps(inside))
 
 
+@dataclass(frozen=True)
+class ShortGaps:
+    """Gaps of `least` to `most` steps, most of them short; half of them are unseen as a whole.
+
+    The probability of a length is proportional to 1 / length². In the other half of the gaps, one
+    to all of their steps are unseen. Gaps follow one another with observed steps between them, at
+    least one and `every` on average: each of these is the last before the next gap with probability
+    1 / `every`. A stretch is cut out of an endless row of such gaps, so no place is special.
+    """
+
+    least: int
+    most: int
+    every: int
+
+    def __call__(self, key: PRNGKeyArray, length: int) -> Pattern:
+        """Return which of `length` steps are unseen."""
+        step = jnp.arange(-self.most, length + self.most)  # with room for gaps that the ends cut
+        most_gaps = (length + self.most) // (self.least + 1) + 2
+        sizes = (3, most_gaps, most_gaps, 2 * most_gaps, len(step))
+        first, lengths, between, counts, order = _chances(key, sizes)
+        choices = np.arange(self.least, self.most + 1)
+        weights = 1.0 / choices**2
+        lengths = self.least + _weighted(lengths, weights)
+        between = self._observed(between, length)
+        # A gap covers the first step the more often the longer it is; the step is anywhere in it.
+        mean = np.average(choices, weights=weights)
+        covered = first[0] < mean / (mean + self.every)
+        cover = self.least + _weighted(first[1], weights * choices)
+        lengths = lengths.at[0].set(jnp.where(covered, cover, lengths[0]))
+        start = jnp.where(covered, -_any_of(first[2], cover), self._observed(first[2], length))
+        after = start + jnp.cumsum(lengths + between)
+        starts = jnp.concatenate([start[None], after[:-1]])
+        gap = jnp.searchsorted(starts, step, side="right") - 1  # -1 before the first one
+        inside = (gap >= 0) & (step < (starts + lengths)[gap])
+        # Steps are ranked in their gap: sorted by gap and chance, they stay in the gap's place.
+        rank = jnp.argsort(jnp.argsort(jnp.where(inside, gap + order, gap + 1.0)))
+        rank -= starts[gap] + self.most
+        whole, counts = counts[most_gaps:] < 0.5, counts[:most_gaps]
+        last = jnp.where(whole, lengths - 1, _any_of(counts, lengths))
+        unseen = inside & (rank <= last[gap])
+        here = slice(self.most, self.most + length)
+        return Pattern(unseen[here], inside[here])
+
+    def _observed(self, chance: Float[Array, "*n"], most: int) -> Int[Array, "*n"]:
+        """Return numbers of observed steps between gaps; `most` or more of them are alike."""
+        more = jnp.log1p(-chance) / jnp.log1p(-1 / self.every)
+        return 1 + jnp.minimum(more, most).astype(int)
+
+
 def parts(key: PRNGKeyArray, length: int, components: int) -> Bool[Array, "T D"]:
     """Return unseen values: the same part of the frame in some steps of a random stretch.
 
@@ -91,9 +141,15 @@ def _chances(key: PRNGKeyArray, sizes: tuple[int, ...]) -> list[Float[Array, " _
     return jnp.split(jax.random.uniform(key, ends[-1:]), ends[:-1])
 
 
-def _any_of(chance: Float[Array, "*n"], size: int) -> Int[Array, "*n"]:
+def _any_of(chance: Float[Array, "*n"], size: int | Int[Array, "*n"]) -> Int[Array, "*n"]:
     """Return one of the integers from 0 to size − 1."""
     return jnp.minimum((chance * size).astype(int), size - 1)
+
+
+def _weighted(chance: Float[Array, "*n"], weights: Float[np.ndarray, " size"]) -> Int[Array, "*n"]:
+    """Return integers from 0 on, each as often as its weight says."""
+    below = np.cumsum(weights) / np.sum(weights)
+    return jnp.searchsorted(jnp.asarray(below[:-1]), chance, side="right")
 
 
 def _any_range(chances: Float[Array, " 2"], size: int) -> Bool[Array, " size"]:

@@ -65,6 +65,9 @@ class Recipe:
     head: str = ""  # empty: the kind's own
     parts: float = 0.0  # the share of the stretches in which parts of frames are unseen, too
     holes: float = 0.0  # the share of the stretches in which single values and runs are unseen
+    # short: a gap's length has a probability proportional to 1 / length², and `every` is the mean
+    # number of observed steps between two gaps.
+    gap_lengths: Literal["even", "short"] = "even"
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -89,7 +92,7 @@ class Recipe:
         shortest, longest = self.gap_range
         if self.gap and not 1 <= shortest <= longest:
             raise CaesuraError(f"There are no gaps of {shortest} to {longest} steps.")
-        if longest >= self.every:
+        if self.gap_lengths == "even" and longest >= self.every:
             raise CaesuraError(f"A gap of {longest} steps does not fit in every {self.every}.")
         if self.targets == "gaps" and not self.gap:
             raise CaesuraError("Only gaps are to be predicted, but the recipe makes none.")

@@ -18,13 +18,15 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.filler import Filler
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
-from caesura.nets.frames import Continuous
+from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import Net, NetName
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.loop import Progress, State, Trained, begin, fit
 from caesura.training.prepare import Prepared, prepare
 from caesura.training.recipe import DEFAULT, DEFAULTS, Chosen, Recipe, choose
+
+GAP_FIELDS = ("gap", "gap_lengths")
 
 Report = Callable[[str, Progress], None]
 Warn = Callable[[str], None]
@@ -78,7 +80,9 @@ def train(
         Asked about once a second; if it returns True, the training saves a checkpoint and raises
         `caesura.training.loop.Stopped`.
     **overrides
-        Any field of the recipe (`hidden=256`, `steps=2000`) or of the kind (`gap_char="?"`).
+        Any field of the recipe (`hidden=256`, `steps=2000`) or of the kind (`gap_char="?"`). With
+        two recipes they are for both nets, except for `gap` and `gap_lengths`: a net that is not
+        told what is missing keeps those of its recipe.
 
     Returns
     -------
@@ -140,7 +144,17 @@ def _choose(
     """Return the recipes named, which must train different nets of one model."""
     if not isinstance(recipe, str):
         raise CaesuraError(f"A recipe is given by its name, not by {type(recipe).__name__}.")
-    chosen = [choose(n.strip(), kind, kind_type.options, overrides) for n in recipe.split(",")]
+    names = [name.strip() for name in recipe.split(",")]
+    chosen = [choose(name, kind, kind_type.options, overrides) for name in names]
+    if len(names) > 1:
+        # Gaps are for the net that is told of them; to the other they would look like data.
+        rest = {name: value for name, value in overrides.items() if name not in GAP_FIELDS}
+        chosen = [
+            choose(name, kind, kind_type.options, rest)
+            if one.recipe.missing_input == "none"
+            else one
+            for name, one in zip(names, chosen, strict=True)
+        ]
     for one in chosen[1:]:
         if one.kind_fields != chosen[0].kind_fields:
             raise CaesuraError(
@@ -160,14 +174,14 @@ def _default_strategy(
 ) -> str:
     """Return the strategy that the filler uses unless another is asked for.
 
-    With a forward net beside one for `nade`, on discrete frames, it is `sir`, which measured best:
-    1.83 nats against 2.55 for a gap of five on Wikipedia (docs/reproduce.md).
+    With a forward net beside one for `nade`, it is `search` for text and `sir` for music: both nets
+    together measured best (docs/decoding.md, docs/reproduce.md).
     """
     strategies = {one.recipe.net: one.recipe.strategy for one in chosen}
     both = "forward" in strategies and strategies.get("bidirectional") == "nade"
-    discrete = not isinstance(nets["onegram"].frame, Continuous)
-    if both and discrete and "strategy" not in overrides:
-        return "sir"
+    by_both = {Categorical: "search", Binary: "sir"}.get(type(nets["onegram"].frame))
+    if both and by_both is not None and "strategy" not in overrides:
+        return by_both
     return chosen[0].recipe.strategy
 
 

@@ -3,7 +3,7 @@
 import base64
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,15 +70,20 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
             )
         item = filler.kind.open(item.write(np.ones_like(item.sequence.values), pinned))
     missing = (item.sequence.missing | _mask(filler.kind, item, asked.missing)) & ~pinned
-    samples, draws = (asked.samples, asked.draws) if isinstance(asked, FillQuestion) else (0, 1)
-    request = Request(item, missing, samples, draws, name, asked.seed)
+    marked = item.open_gaps and not asked.missing  # then the text says everything itself
+    request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)
+    if isinstance(asked, FillQuestion):
+        request = replace(request, samples=asked.samples, draws=asked.draws, seconds=asked.seconds)
+    elif item.open_gaps:
+        raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
     states = filler.states(request)
     if states > limits.states:
         raise CaesuraError(
             f"That is too much for one request by '{name}': ask for fewer draws, or for shorter "
             "gaps that are closer together."
         )
-    alone = states * limits.together > limits.states
+    # Who has a limit of time must not wait for others in the same pass.
+    alone = states * limits.together > limits.states or request.seconds is not None
     return Task(filler, request, None if alone else (id(filler), filler.group(request)))
 
 

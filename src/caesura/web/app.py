@@ -152,6 +152,8 @@ def make_app(
         """
         if asked.strategy not in (None, "gsn"):
             raise CaesuraError("Only the strategy 'gsn' has a chain: leave out the strategy.")
+        if asked.seconds is not None:
+            raise CaesuraError("A chain has its own length: leave out the seconds.")
         draws = max(1, asked.samples, asked.draws or 1)
         task = await read(asked.model_copy(update={"strategy": "gsn", "draws": draws}))
 

@@ -9,6 +9,7 @@ STEPS = 10_000  # of a sequence
 CHARACTERS = (1 << 20) * 4 // 3 + 4  # of a sequence as it is sent: a file of 1 MB in base64
 BOXES = 2_000  # that say what is missing, or pinned
 DRAWS = 64
+SECONDS = 10.0  # that a search may be told to take
 CSV_CHARACTERS = 1 << 20  # of a table to train on
 ROWS = 20_000
 COLUMNS = 30

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caesura.web.limits import BOXES, CHARACTERS, COLUMNS, CSV_CHARACTERS, DRAWS, STEPS
+from caesura.web.limits import BOXES, CHARACTERS, COLUMNS, CSV_CHARACTERS, DRAWS, SECONDS, STEPS
 
 Name = Annotated[str, Field(max_length=100)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, description="The same seed gives the same answer.")]
@@ -67,7 +67,14 @@ class FillQuestion(Question):
         ge=1,
         le=DRAWS,
         description="How many random fills the answer is made of: more find more candidates, and "
-        "take longer. By default as many as suit the kind.",
+        "take longer. By default as many as suit the kind. A search needs none.",
+    )
+    seconds: float | None = Field(
+        None,
+        gt=0,
+        le=SECONDS,
+        description="How long to look for better fills, beside the first answer and the wait in "
+        "line. By default as long as the strategy takes.",
     )
 
 
@@ -130,6 +137,25 @@ class Candidate(BaseModel):
     log_prob: float | None = Field(description="Nats of all missing values together.")
 
 
+class Reading(BaseModel):
+    """One possible fill of a single gap."""
+
+    part: str | list[Any] = Field(description="What stands in the gap; for music its frames.")
+    probability: float = Field(description="Given everything observed.")
+
+
+class GapFilled(BaseModel):
+    """What is said of one gap."""
+
+    start: int = Field(description="Its first step in `best`.")
+    stop: int = Field(description="The step after its last.")
+    covered: float = Field(description="The candidates' share of the probability.")
+    lengths: dict[str, float] = Field(
+        description="The probability of each length, most probable first; 1 if it is known."
+    )
+    candidates: list[Reading] = Field(description="Distinct readings, most probable first.")
+
+
 class Filled(BaseModel):
     """What `caesura fill --json` answers, and what a page needs to draw the samples.
 
@@ -138,6 +164,9 @@ class Filled(BaseModel):
 
     kind: str
     best: Plain
+    gaps: list[GapFilled] = Field(
+        description="What is said of each gap, from left to right; none for real numbers."
+    )
     log_prob: float | None = Field(description="Nats of `best`.")
     standard_error: float | None = Field(description="Zero if `log_prob` is exact.")
     candidates: list[Candidate] = Field(
@@ -153,6 +182,9 @@ class Filled(BaseModel):
     )
     strategy: str
     seed: int
+    ended: Literal["finished", "settled", "out of time"] = Field(
+        description="How the work ended; with a limit of time, whether the ranking has settled."
+    )
     views: list[dict[str, Any]] = Field(
         description="For each sample what a page needs to draw it; for music `notes`, each a list "
         "of MIDI number, first step, step after the last, and velocity."

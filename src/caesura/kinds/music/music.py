@@ -1,15 +1,18 @@
 """Music: the 88 keys of a piano at each step, from MIDI files or piano rolls."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence as List
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from jaxtyping import Float, Int, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds.base import Arranging, Kind
 from caesura.kinds.music.arrange import Composition
+from caesura.kinds.music.choice import by_agreement
 from caesura.kinds.music.items import MusicItem, RollItem, SongItem
 from caesura.kinds.music.midi import Song, read_midi
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
@@ -52,6 +55,10 @@ class Music(Kind):
     binary: ClassVar[bool] = True
     draws: ClassVar[int] = 8
     arranging: ClassVar[type[Arranging] | None] = Composition
+    # As much work as 32 particles for 8 draws, but of these, one or two would have all the weight.
+    strategy_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "sir": {"particles": 4, "replicas": 16, "apart": True}
+    }
 
     steps_per_beat: int = 2
 
@@ -120,6 +127,15 @@ class Music(Kind):
 
     def symbols(self) -> list[int]:
         return [0, 1]
+
+    def rank(
+        self, drawn: Shaped[np.ndarray, "draws places"], scores: Float[np.ndarray, " draws"]
+    ) -> Int[np.ndarray, " draws"]:
+        """Return the numbers of some fills, the one whose notes agree best with all others first.
+
+        The likeliest fill would have too few notes (docs/experiments.md).
+        """
+        return by_agreement(drawn, scores)
 
     def plot(self, fill: Any) -> "Figure":
         from caesura.plots.roll import plot_roll

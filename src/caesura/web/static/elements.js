@@ -32,6 +32,12 @@ export function percent(p) {
   return rounded < 1e7 ? `1 in ${rounded.toLocaleString("en")}` : "< 1 in 10 million";
 }
 
+// The same in a word, where it is not compared with others.
+export function roughly(p) {
+  if (p < 0.01) return "< 1 %";
+  return p > 0.99 && p < 1 ? "> 99 %" : `${Math.round(100 * p)} %`;
+}
+
 const NAMES = { " ": "␣", "\n": "↵", "\t": "→" };
 const WORDS = { " ": "space", "\n": "line break", "\t": "tab" };
 export const visible = (character) => NAMES[character] ?? character;

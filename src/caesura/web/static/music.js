@@ -86,7 +86,10 @@ export function startMusic(models) {
       const fills = await ask("/api/fill", { ...asked, samples, draws: samples }, signal);
       const { places, likeliest } = await ask("/api/marginals", asked, signal);
       const sounds = likeliest.map((row) => row.find(([symbol]) => symbol === 1)?.[1] ?? 0);
-      const order = fills.log_probs.map((_, n) => n).sort((a, b) => fills.log_probs[b] - fills.log_probs[a]);
+      // The candidates are in the order of how well their notes agree with those of all draws.
+      const ranked = fills.candidates.map((one) => one.sequence);
+      const rank = (n) => ranked.indexOf(fills.samples[n]);
+      const order = fills.samples.map((_, n) => n).sort((a, b) => rank(a) - rank(b));
       page.answer = {
         versions: order.map((n) => ({
           sequence: fills.samples[n],
@@ -100,7 +103,7 @@ export function startMusic(models) {
       draw();
       remember();
       roll.reveal(mask.span[0]);
-      return `Filled: ${fresh().length} new notes in the most probable of ${samples} versions.`;
+      return `Filled: ${fresh().length} new notes in the best of ${samples} versions.`;
     });
   }
 
@@ -155,7 +158,6 @@ export function startMusic(models) {
 
   function drawVersions() {
     const versions = page.answer?.versions ?? [];
-    const best = versions[0]?.logProb;
     const choose = (version) => () => {
       const playing = player.playing;
       player.stop();
@@ -166,12 +168,15 @@ export function startMusic(models) {
     };
     $("versions").replaceChildren(
       bar("Original", "", 0, { pressed: page.shown === BEFORE, choose: choose(BEFORE) }),
-      ...versions.map(({ logProb }, n) =>
-        bar(`Fill ${n + 1}`, `${nats(logProb)} nats`, Math.exp(logProb - best), {
-          pressed: page.shown === n,
-          choose: choose(n),
-        }),
-      ),
+      ...versions.map((_, n) => {
+        const count = notesOf(n).filter((note) => note.fresh).length;
+        const told = count === 1 ? "1 new note" : `${count} new notes`;
+        return bar(`Fill ${n + 1}`, told, 0, { pressed: page.shown === n, choose: choose(n) });
+      }),
+    );
+    $("versions-details").hidden = !versions.length;
+    $("versions-nats").replaceChildren(
+      ...versions.map(({ logProb }) => element("li", { text: `${nats(logProb)} nats` })),
     );
   }
 

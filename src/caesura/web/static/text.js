@@ -1,57 +1,75 @@
-// The text view: erase characters, fill them, and choose among the candidates.
+// The text view: erase characters, fill the gaps, and choose among the readings of each.
 import { ask, askLines } from "./api.js";
-import { bar, element, options, percent, spoken, visible } from "./elements.js";
+import { bar, element, options, percent, roughly, visible } from "./elements.js";
+import { escaped, marked, runs } from "./gaps.js";
 import { load, save } from "./store.js";
 import { Work } from "./work.js";
 
 // What stands in brackets is erased to begin with.
 const EXAMPLE =
   "The Battle of Hast[ings] was fought in 1066 between the Nor[mans] and the English.";
-const DRAWS = { gsn: 4, sir: 8 }; // these score by averages over many chains, which takes longer
-const MANY_DRAWS = 32;
+const SECONDS = [0.5, 5]; // an answer at once, then a better one
+const CHAIN_DRAWS = 4;
 const SHOWN = 8; // readings
+const JOINT = 5; // fills of all gaps together
+const GUESS = 0.1; // of the probability: an answer that has less is little more than a guess
+const ENDS = {
+  settled: "The ranking has settled.",
+  "out of time": "The search stopped when its time was up.",
+  finished: "",
+};
 const $ = (id) => document.getElementById(id);
 
 export function startText(models) {
   const sheet = $("sheet");
   const editor = $("text-editor");
   const work = new Work($("text-fill"), $("text-status"));
-  // The erased characters are kept here, and never sent.
-  let page = load("text") ?? { ...example(), model: models[0].name, strategy: null, seed: 0 };
-  if (!page.answer?.candidates) page.answer = null; // an older version stored other answers
-  page.likeliest ??= {};
-  let place = null; // the one that is looked at
+  // `characters` as they were before some were erased, which are never sent; `chosen` and `found`
+  // have the reading that was chosen and all that were found, by the first place of the gap.
+  let page = load("text");
+  if (!page?.found) page = { ...example(), model: models[0].name, strategy: null, seed: 0, found: {} };
+  let place = null; // the first place of the gap that is looked at
+  let shownAll = false;
 
   const model = () => models.find((m) => m.name === page.model) ?? models[0];
+  const strategy = () => page.strategy ?? model().strategy;
   const gapChar = () => model().fields.gap_char;
+  const gaps = () => runs(page.missing);
+  const isOpen = ([first]) => page.chosen[first] === undefined;
 
   function example() {
     const parts = EXAMPLE.split(/[[\]]/); // observed and erased ones in turn
     return {
       characters: parts.flatMap((part) => [...part]),
       missing: parts.flatMap((part, n) => [...part].map(() => n % 2 === 1)),
-      pinned: {},
+      chosen: {},
+      joint: null,
     };
   }
 
   function remember() {
-    const { answer, likeliest, ...rest } = page;
-    save("text", [rest, { answer, likeliest }]);
+    const { found, joint, ...rest } = page;
+    save("text", [{ ...rest, found: {} }, { found, joint }]);
   }
 
   function forget() {
     work.stop();
-    page.answer = null;
-    page.likeliest = {};
+    page.found = {};
+    page.joint = null;
   }
 
-  // Pinned characters are sent as if they were observed.
+  // Chosen readings are sent as if they were observed.
   function question() {
-    const gap = gapChar();
-    const characters = page.characters.map((c, i) => page.pinned[i] ?? (page.missing[i] ? gap : c));
-    const { name } = model();
+    const { fields, name } = model();
+    const marks = marked(page.characters, fields);
+    const sent = page.characters.map((c, i) => (page.missing[i] && !marks[i] ? gapChar() : c));
+    for (const [first, stop] of gaps()) {
+      if (isOpen([first])) continue;
+      sent.fill("", first, stop);
+      sent[first] = escaped(page.chosen[first], fields);
+    }
     const { strategy, seed } = page;
-    return { model: name, sequence: characters.join(""), strategy, seed };
+    return { model: name, sequence: sent.join(""), strategy, seed };
   }
 
   function fill() {
@@ -60,57 +78,92 @@ export function startText(models) {
       work.say("Nothing is erased yet: drag over some characters first.");
       return;
     }
-    const asked = question();
-    if (![...asked.sequence].includes(gapChar())) {
-      work.say("You have chosen every erased character: nothing is left to fill.");
+    if (!gaps().some(isOpen)) {
+      work.stop();
+      work.say("You have chosen what stands in every gap: nothing is left to fill.");
       return;
     }
+    const asked = question();
     work.run(async (signal) => {
-      const strategy = asked.strategy ?? model().strategy;
-      const fills = { ...asked, draws: DRAWS[strategy] ?? MANY_DRAWS };
-      if (strategy === "gsn") {
-        for await (const { steps, fill } of askLines("/api/fill/chain", fills, signal)) {
+      let answer;
+      if (strategy() === "gsn") {
+        const chain = askLines("/api/fill/chain", { ...asked, draws: CHAIN_DRAWS }, signal);
+        for await (const { steps, fill } of chain) {
           work.say(`The chain settles: ${steps} of 100 steps are done.`, "working");
-          take(fill);
+          take((answer = fill));
         }
       } else {
-        take(await ask("/api/fill", fills, signal));
+        for (const seconds of SECONDS) {
+          if (answer) work.say("Filled so far; still searching…", "working");
+          take((answer = await ask("/api/fill", { ...asked, seconds }, signal)));
+          if (answer.ended !== "out of time") break;
+        }
       }
-      const { places, likeliest } = await ask("/api/marginals", asked, signal);
-      page.likeliest = Object.fromEntries(places.map(([step], n) => [step, likeliest[n]]));
-      draw();
-      remember();
-      const { words, probability } = readings()[0];
-      return `Filled: ${words}, ${percent(probability)}.`;
+      return told(answer.ended);
     });
   }
 
-  function take(answer) {
-    page.answer = { ...answer, shown: answer.best };
-    page.likeliest = {};
+  function take({ best, gaps: answers, places, confidence, ...joint }) {
+    const characters = [...best];
+    const sure = new Map(places.map(([step], n) => [step, confidence[n]]));
+    gaps().filter(isOpen).forEach(([first], n) => {
+      const { start, stop, ...gap } = answers[n];
+      const steps = Array.from({ length: stop - start }, (_, k) => start + k);
+      // Beside another gap, the reading of the best fill need not be the likeliest by itself.
+      const part = characters.slice(start, stop).join("");
+      const probability = gap.candidates.find((one) => one.part === part)?.probability ?? 0;
+      page.found[first] = { ...gap, part, probability, shades: steps.map((step) => sure.get(step)) };
+    });
+    const { candidates, log_prob, standard_error, covered, strategy, seed, ended } = joint;
+    page.joint = { candidates, log_prob, standard_error, covered, strategy, seed, ended };
     draw();
     remember();
   }
 
-  function pin(index, character) {
-    page.pinned[index] = character;
-    place = index;
-    fill();
-    draw();
-    focusPlace();
+  function told(ended) {
+    const answers = gaps().filter(isOpen).map(([first]) => page.found[first]);
+    const readings = answers.map(({ part, probability }) => `“${part}” ${roughly(probability)}`);
+    const guesses = answers.filter(({ covered }) => covered < GUESS).length;
+    const guess =
+      guesses === 0
+        ? ""
+        : answers.length === 1
+          ? "This is little more than a guess."
+          : guesses === 1
+            ? "One gap is little more than a guess."
+            : `${guesses} gaps are little more than guesses.`;
+    const what = readings.length <= 3 ? readings.join(", ") : `${readings.length} gaps`;
+    return ["Filled:", `${what}.`, guess, ENDS[ended]].filter(Boolean).join(" ");
   }
 
-  function unpin(index) {
-    delete page.pinned[index];
+  function choose(first, part) {
+    if (part.includes(gapChar())) {
+      work.stop();
+      work.say(`“${gapChar()}” marks what is missing, so it cannot be put in.`, "problem");
+      return;
+    }
+    page.chosen[first] = part;
     fill();
     draw();
-    focusPlace();
+    remember();
+    gapAt(first)?.focus();
+  }
+
+  function unchoose(first) {
+    delete page.chosen[first];
+    fill();
+    draw();
+    remember();
+    gapAt(first)?.focus();
   }
 
   function erase(first, last) {
-    for (let i = first; i <= last; i++) {
-      page.missing[i] = true;
-      delete page.pinned[i];
+    page.missing.fill(true, first, last + 1);
+    for (const [start, stop] of gaps()) {
+      if (start <= last && stop >= first) delete page.chosen[start];
+    }
+    for (const start of Object.keys(page.chosen)) {
+      if (page.missing[start - 1]) delete page.chosen[start]; // it is a part of a longer gap now
     }
     forget();
     place = null;
@@ -120,125 +173,152 @@ export function startText(models) {
     work.say(`${count} ${count === 1 ? "character is" : "characters are"} erased.`);
   }
 
-  // The candidates, most probable first.
-  function readings() {
-    return page.answer.candidates.map(({ sequence, log_prob: logProb }) => {
-      const words = gaps().map(([a, b]) => [...sequence].slice(a, b).map(visibleWord).join(""));
-      return { text: sequence, words: words.join(" … "), probability: Math.exp(logProb ?? -Infinity) };
-    });
-  }
-
-  const placeAt = (index) => sheet.querySelector(`[role=button][data-i="${index}"]`);
-  const visibleWord = (c) => (c === "\n" ? "↵" : c);
-
-  function gaps() {
-    const runs = [];
-    page.missing.forEach((missing, i) => {
-      if (!missing) return;
-      if (i && page.missing[i - 1]) runs.at(-1)[1] = i + 1;
-      else runs.push([i, i + 1]);
-    });
-    return runs;
-  }
-
-  // How sure the model is of what is shown at a place.
-  function confidence(index, character) {
-    const told = page.likeliest[index]?.find(([symbol]) => symbol === character);
-    if (told) return told[1];
-    const n = page.answer.places.findIndex(([step]) => step === index);
-    return page.answer.shown === page.answer.best && n >= 0 ? page.answer.confidence[n] : 0.001;
-  }
+  const gapAt = (first) => sheet.querySelector(`[role=button][data-i="${first}"]`);
 
   function draw() {
-    const shown = page.answer && [...page.answer.shown];
     const focused = sheet.contains(document.activeElement);
     const parts = [];
-    page.characters.forEach((character, i) => {
-      if (!page.missing[i]) {
-        parts.push(element("span", { text: character }));
-        parts.at(-1).dataset.i = i;
-        return;
-      }
-      // No <button>: lines would break inside a word, before and after it.
-      const button = element("span", { role: "button" });
-      button.dataset.i = i;
-      button.tabIndex = -1;
-      if (page.pinned[i] !== undefined) {
-        button.className = "pinned";
-        button.textContent = visible(page.pinned[i]);
-        button.setAttribute("aria-label", `${spoken(page.pinned[i])}, chosen by you`);
-      } else if (shown) {
-        const p = confidence(i, shown[i]);
-        button.className = "filled";
-        button.style.setProperty("--p", p);
-        button.textContent = shown[i] === " " ? " " : visible(shown[i]);
-        button.setAttribute("aria-label", `${spoken(shown[i])}, ${percent(p)} sure`);
+    const all = gaps();
+    const at = new Map(all.map(([first, stop], n) => [first, { first, stop, n }]));
+    for (let i = 0; i < page.characters.length; i++) {
+      if (at.has(i)) {
+        parts.push(drawGap(at.get(i), all.length));
+        i = at.get(i).stop - 1;
       } else {
-        button.className = "empty";
-        button.textContent = "_";
-        button.setAttribute("aria-label", "missing");
+        parts.push(element("span", { text: page.characters[i] }));
+        parts.at(-1).dataset.i = i;
       }
-      button.classList.toggle("selected", i === place);
-      parts.push(button);
-      if ((page.pinned[i] ?? shown?.[i]) === "\n") parts.push("\n");
-    });
+    }
     sheet.replaceChildren(...parts);
-    const entry = placeAt(place) ?? sheet.querySelector("[role=button]");
+    const entry = gapAt(place) ?? sheet.querySelector("[role=button]");
     if (entry) entry.tabIndex = 0; // one stop for Tab; the arrow keys go on from there
     if (focused) entry?.focus();
-    $("text-legend").style.visibility = page.answer ? "" : "hidden";
-    drawPlace();
-    drawReadings();
+    $("text-legend").style.visibility = Object.keys(page.found).length ? "" : "hidden";
+    $("text-again").hidden = strategy() === "search"; // to which the seed hardly matters
+    drawCard();
+    drawJoint();
   }
 
-  function drawPlace() {
-    const likeliest = place === null ? null : page.likeliest[place];
-    $("place-unpin").hidden = place === null || page.pinned[place] === undefined;
-    $("place-hint").hidden = Boolean(likeliest);
-    $("place-hint").textContent =
-      place !== null && page.pinned[place] !== undefined
-        ? `You chose “${spoken(page.pinned[place])}” here.`
-        : "Point at a filled character to see the alternatives.";
-    $("place-list").replaceChildren(
-      ...(likeliest ?? []).map(([symbol, p]) =>
-        bar(spoken(symbol), percent(p), p, { choose: () => pin(place, symbol) }),
-      ),
-    );
+  // No <button>: lines would break inside a word, before and after it.
+  function drawGap({ first, stop, n }, count) {
+    const box = element("span", { role: "button", tabIndex: -1 });
+    box.dataset.i = first;
+    box.setAttribute("aria-expanded", first === place);
+    box.setAttribute("aria-controls", "gap-card");
+    const which = count > 1 ? `, gap ${n + 1} of ${count}` : "";
+    const found = page.found[first];
+    const chosen = page.chosen[first];
+    if (chosen !== undefined) {
+      box.className = "pinned";
+      box.append(...[...chosen].map(letter));
+      box.setAttribute("aria-label", `${chosen}, chosen by you${which}`);
+    } else if (found) {
+      const { part, probability } = found;
+      box.className = "filled";
+      box.dataset.told = roughly(probability);
+      box.append(
+        ...[...part].map((character, k) => {
+          const span = letter(character);
+          span.style.setProperty("--p", found.shades[k]);
+          return span;
+        }),
+      );
+      box.setAttribute("aria-label", `${part}, ${roughly(probability)}${which}`);
+    } else {
+      const marks = marked(page.characters, model().fields);
+      box.className = "empty";
+      box.textContent = page.characters
+        .slice(first, stop)
+        .map((c, k) => (marks[first + k] ? c : gapChar()))
+        .join("");
+      box.setAttribute("aria-label", `missing${which}`);
+    }
+    box.classList.toggle("selected", first === place);
+    return box;
   }
 
-  function drawReadings() {
-    const answer = page.answer;
-    const rows = answer ? readings().slice(0, SHOWN) : [];
-    const about = answer?.standard_error === 0 ? "" : "≈ ";
-    $("readings-hint").textContent = answer
-      ? `${answer.candidates.length} found, with ${about}${percent(answer.covered)} of the probability.`
-      : "The most probable fills of all gaps together.";
-    $("readings").replaceChildren(
-      ...rows.map(({ text, words, probability }) =>
-        bar(words, about + percent(probability), Math.min(probability, 1), {
-          pressed: text === answer.shown,
-          choose: () => {
-            answer.shown = text;
-            draw();
-            remember();
-          },
+  const letter = (c) => element("span", { text: c === "\n" ? "↵\n" : c });
+
+  // What could stand in the gap that is looked at.
+  function drawCard() {
+    const all = gaps();
+    const n = all.findIndex(([first]) => first === place);
+    const found = n < 0 ? null : page.found[place];
+    const chosen = n < 0 ? undefined : page.chosen[place];
+    $("gap-title").textContent = n >= 0 && all.length > 1 ? `Gap ${n + 1} of ${all.length}` : "One gap";
+    $("gap-unchoose").hidden = chosen === undefined;
+    $("gap-form").hidden = n < 0;
+    const known = found?.candidates ?? [];
+    const shown = shownAll ? known : known.slice(0, SHOWN);
+    $("gap-more").hidden = shown.length === known.length;
+    $("gap-more").textContent = `All ${known.length} readings`;
+    $("gap-hint").textContent = found
+      ? found.covered < GUESS
+        ? `Little more than a guess: all ${known.length} readings have ${percent(found.covered)} together.`
+        : `What could stand here. ${known.length} readings have ${percent(found.covered)} together.`
+      : n < 0
+        ? "Click on a gap to see what could stand in it."
+        : "Fill the text to see what could stand here.";
+    $("gap-list").replaceChildren(
+      ...shown.map(({ part, probability }) =>
+        bar([...part].map(visible).join(""), percent(probability), probability, {
+          pressed: part === (chosen ?? found.part),
+          choose: () => choose(place, part),
         }),
       ),
     );
+    drawLengths(found?.lengths ?? {});
   }
 
-  function look(index) {
-    place = index;
-    for (const button of sheet.querySelectorAll("[role=button]")) {
-      const here = Number(button.dataset.i) === index;
-      button.classList.toggle("selected", here);
-      button.tabIndex = here ? 0 : -1;
+  function drawLengths(lengths) {
+    const rows = Object.entries(lengths).map(([length, p]) => [Number(length), p]);
+    $("gap-lengths").hidden = rows.length < 2;
+    const highest = Math.max(...rows.map(([, p]) => p));
+    $("length-list").replaceChildren(
+      ...rows
+        .sort(([a], [b]) => a - b)
+        .map(([length, p]) => {
+          const column = element("span", { className: "column" });
+          column.style.setProperty("--p", p / highest);
+          const label = element("span", { text: length });
+          const told = element("span", { className: "unseen", text: ` characters: ${percent(p)}` });
+          return element("li", { title: `${length} characters: ${percent(p)}` }, column, label, told);
+        }),
+    );
+  }
+
+  // The fills of all gaps together, for who wants to know.
+  function drawJoint() {
+    const joint = page.joint;
+    $("joint-card").hidden = !joint;
+    if (!joint) return;
+    const error = joint.standard_error ? ` ± ${joint.standard_error.toPrecision(2)}` : "";
+    $("joint-hint").textContent =
+      `The most probable fills of all gaps together, in nats, by the strategy ${joint.strategy}. ` +
+      `The best has ${nats(joint.log_prob)}${error}; the ${joint.candidates.length} that were found ` +
+      `have ${percent(joint.covered)} of the probability.`;
+    $("joint-list").replaceChildren(
+      ...joint.candidates.slice(0, JOINT).map(({ sequence, log_prob: logProb }) =>
+        element("li", {}, element("span", { text: sequence }), element("span", { text: nats(logProb) })),
+      ),
+    );
+  }
+
+  function look(first) {
+    if (first !== place) shownAll = false;
+    place = first;
+    for (const box of sheet.querySelectorAll("[role=button]")) {
+      const here = Number(box.dataset.i) === first;
+      box.classList.toggle("selected", here);
+      box.setAttribute("aria-expanded", here);
+      box.tabIndex = here ? 0 : -1;
     }
-    drawPlace();
+    drawCard();
   }
 
-  function focusPlace() {
-    placeAt(place)?.focus();
+  function open(first) {
+    look(first);
+    $("gap-card").scrollIntoView({ block: "nearest" });
   }
 
   // Dragging over characters.
@@ -262,11 +342,7 @@ export function startText(models) {
     if (!page.missing[index]) event.preventDefault();
   });
   sheet.addEventListener("pointermove", (event) => {
-    if (!drag) {
-      const index = indexAt(event);
-      if (index !== null && page.missing[index] && index !== place) look(index);
-      return;
-    }
+    if (!drag) return;
     drag.to = indexAt(event) ?? drag.to;
     showDrag();
   });
@@ -277,8 +353,8 @@ export function startText(models) {
     drag = null;
     showDrag();
     if (clicked && page.missing[first]) {
-      look(first);
-      focusPlace();
+      open(first);
+      gapAt(first)?.focus({ preventScroll: true });
     } else {
       erase(first, last);
     }
@@ -288,25 +364,26 @@ export function startText(models) {
     showDrag();
   });
 
-  sheet.addEventListener("focusin", (event) => {
-    if (event.target.dataset.i) look(Number(event.target.dataset.i));
-  });
   sheet.addEventListener("keydown", (event) => {
-    const index = Number(event.target.dataset.i);
-    if (Number.isNaN(index) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const places = page.missing.flatMap((missing, i) => (missing ? [i] : []));
+    const first = Number(event.target.dataset.i);
+    if (Number.isNaN(first) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const firsts = gaps().map(([start]) => start);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (step) {
-      look(places[(places.indexOf(index) + step + places.length) % places.length]);
-      focusPlace();
-    } else if (event.key === "Backspace" || event.key === "Delete" || event.key === gapChar()) {
-      if (page.pinned[index] !== undefined) unpin(index);
-    } else if ([...event.key].length === 1) {
-      pin(index, event.key);
+      look(firsts[(firsts.indexOf(first) + step + firsts.length) % firsts.length]);
+      gapAt(place)?.focus();
+    } else if (event.key === "Enter" || event.key === " ") {
+      open(first);
+      ($("gap-list").querySelector("button") ?? $("gap-reading")).focus();
+    } else if (event.key === "Backspace" || event.key === "Delete") {
+      if (page.chosen[first] !== undefined) unchoose(first);
     } else {
       return;
     }
     event.preventDefault();
+  });
+  $("gap-card").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") gapAt(place)?.focus();
   });
 
   function openEditor() {
@@ -326,10 +403,11 @@ export function startText(models) {
     $("text-edit").textContent = "Edit text";
     if (editor.value === question().sequence) return;
     page.characters = [...editor.value];
-    page.missing = page.characters.map((c) => c === gapChar());
-    page.pinned = {};
+    page.missing = marked(page.characters, model().fields);
+    page.chosen = {};
     place = null;
     forget();
+    work.say("");
     draw();
     remember();
   }
@@ -352,12 +430,24 @@ export function startText(models) {
   $("text-edit").addEventListener("click", () => (editor.hidden ? openEditor() : closeEditor()));
   // Erased characters come back; those that were typed as missing stay missing.
   $("text-back").addEventListener("click", () =>
-    reset({ missing: page.characters.map((c) => c === gapChar()), pinned: {} }),
+    reset({ missing: marked(page.characters, model().fields), chosen: {} }),
   );
   $("text-example").addEventListener("click", () => reset({ ...example(), seed: 0 }));
-  $("place-unpin").addEventListener("click", () => unpin(place));
+  $("gap-unchoose").addEventListener("click", () => unchoose(place));
+  $("gap-more").addEventListener("click", () => {
+    shownAll = true;
+    drawCard();
+    $("gap-list").querySelectorAll("button")[SHOWN]?.focus();
+  });
+  $("gap-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const part = $("gap-reading").value;
+    if (!part) return;
+    $("gap-reading").value = "";
+    choose(place, part);
+  });
   const offerStrategies = () => {
-    options($("text-strategy"), model().strategies, page.strategy ?? model().strategy);
+    options($("text-strategy"), model().strategies, strategy());
   };
   options($("text-model"), models.map((m) => m.name), page.model);
   offerStrategies();
@@ -367,9 +457,12 @@ export function startText(models) {
   });
   $("text-strategy").addEventListener("change", (event) => {
     page.strategy = event.target.value;
-    if (page.answer) fill();
+    if (page.joint) fill();
+    draw();
     remember();
   });
   draw();
   return {};
 }
+
+const nats = (number) => (number === null ? "−∞" : number.toFixed(2).replace("-", "−"));

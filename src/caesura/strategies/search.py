@@ -1,0 +1,335 @@
+"""`search`: a beam search for the most probable fills, by both nets together."""
+
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+
+from caesura.errors import CaesuraError, whole_number
+from caesura.hardware import searched_windows
+from caesura.nets.cells import State
+from caesura.nets.frames import Categorical
+from caesura.nets.heads.base import Query
+from caesura.nets.pair import Nets, Pair
+from caesura.nets.rnn import Net, States
+from caesura.strategies.base import Estimate, Marginals, Strategy, exactly
+from caesura.strategies.keys import Keys, fold, fold_each, keys_of_windows
+from caesura.strategies.sir import judge
+from caesura.strategies.window import Window
+
+EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
+
+
+class Found(NamedTuple):
+    """Fills of each window that were found, and how probable they are.
+
+    The first `width` of the N fills are those of the beam, the others are drawn at random. A drawn
+    fill that is among the fills before it has probability zero here, so that all are distinct.
+    """
+
+    values: Shaped[Array, "B N W D"]
+    log_prob: Float[Array, "B N"]
+    # What a fill stands for: itself, and a drawn one also for the fills that were not found. These
+    # weights add up to one.
+    log_weight: Float[Array, "B N"]
+    standard_error: Float[Array, " B"]  # of all log-probabilities, since they share a normaliser
+    log_evidence: Float[Array, " B"]  # of what follows the gap: log Σ_x p(x, what follows)
+
+
+class Search(Strategy):
+    """The most probable fills, by a beam search from left to right.
+
+    The distribution is p(x, what follows)^(1 − weight) · q(x)^weight, normalised. Here p is the
+    forward net, and q(x) the product of what the bidirectional net says of each missing step, given
+    what stands to the left of it and what is observed to the right. The beam keeps the `width` best
+    beginnings of a fill at every step. The normaliser is the sum over the fills that the beam
+    finds, which is exact, plus an estimate for all others from `draws` random fills. They are drawn
+    step by step, from p^(1 − weight) · q^weight, normalised at each step.
+
+    Parameters
+    ----------
+    width
+        The number of fills that the beam keeps (default 128).
+    draws
+        The number of random fills that the rest of the normaliser is estimated from (default 32).
+    lookahead
+        How many steps after the last missing one the forward net scores (default 20).
+    weight
+        The weight of the bidirectional net, from 0 to 1 (default 0.5).
+
+    Examples
+    --------
+    >>> Search(width=16).lookahead
+    20
+    """
+
+    name: ClassVar[str] = "search"
+    net: ClassVar[Literal["pair"]] = "pair"
+    searches: ClassVar[bool] = True
+
+    width: int = eqx.field(static=True, default=128)
+    draws: int = eqx.field(static=True, default=32)
+    lookahead: int = eqx.field(static=True, default=20)
+    weight: float = eqx.field(static=True, default=0.5)
+
+    def __check_init__(self) -> None:
+        whole_number("width", self.width, 1)
+        whole_number("draws", self.draws, 1)
+        whole_number("lookahead", self.lookahead, 0)
+        if not 0 <= self.weight <= 1:
+            raise CaesuraError(f"The option 'weight' is from 0 to 1, not {self.weight!r}.")
+
+    def check(self, net: Any) -> None:
+        if not isinstance(net, Pair):
+            raise CaesuraError("The strategy 'search' needs a pair of nets, not one.")
+        if net.bidirectional.missing_input == "none":
+            raise CaesuraError(
+                "The strategy 'search' needs a bidirectional net trained with a missing-value "
+                "input."
+            )
+        if not isinstance(net.frame, Categorical):
+            raise CaesuraError("The strategy 'search' is for texts: try 'sir'.")
+
+    def stop(self, missing_stop: int, length: int) -> int:
+        return min(length, missing_stop + self.lookahead)
+
+    def states(self, net: Nets, width: int, longest_gap: int, samples: int) -> int:
+        return 2 * (self.width + self.draws) + width
+
+    @eqx.filter_jit
+    def search(self, key: Keys, net: Pair, window: Window) -> Found:
+        """Return the most probable fills of each window."""
+        return self._search(key, net, window)[0]
+
+    @eqx.filter_jit
+    def draw(self, key: Keys, net: Pair, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+        keys = keys_of_windows(key, len(window.valid))
+        found = self.search(key, net, window)
+        choices = fold_each(fold(keys.own, 1), jnp.arange(samples))
+        choose = jax.vmap(jax.vmap(jax.random.categorical, in_axes=(0, None)))
+        chosen = choose(choices, found.log_weight)
+        return jnp.take_along_axis(found.values, chosen[:, :, None, None], axis=1)
+
+    @eqx.filter_jit
+    def log_prob(
+        self, key: Keys, net: Pair, window: Window, fills: Shaped[Array, "B S W D"]
+    ) -> Estimate:
+        found, _, log_total = self._search(key, net, window)
+        log_q, log_p = _score(net, window, fills)
+        error = jnp.broadcast_to(found.standard_error[:, None], log_q.shape)
+        return Estimate(self.mix(log_q, log_p) - log_total[:, None], error)
+
+    @eqx.filter_jit
+    def marginals(self, key: Keys, net: Pair, window: Window) -> Marginals:
+        found, rest, _ = self._search(key, net, window)
+        symbols = jax.nn.one_hot(found.values[..., 0], net.frame.cardinality)
+        shares = jnp.einsum("bn,bnwk->bwk", jnp.exp(found.log_weight), symbols)
+        # A value that was not found is possible, unless the beam holds everything.
+        unseen = rest.share[:, None, None] / (self.draws + 1)
+        log_probs = jnp.log((1 - unseen) * shares + unseen * rest.means)[:, :, None]
+        given = jnp.take_along_axis(log_probs, window.values[..., None], axis=3)[:, :, 0, 0]
+        return Marginals(exactly(log_probs), exactly(given))
+
+    def mix(self, log_q: Float[Array, "*n"], log_p: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """Return the log of the distribution, which is not normalised."""
+        return (1 - self.weight) * log_p + self.weight * log_q
+
+    def _search(
+        self, key: Keys, net: Pair, window: Window
+    ) -> tuple[Found, "Rest", Float[Array, " B"]]:
+        """Return what was found, the rest, and the log of the normaliser."""
+        keys = fold(keys_of_windows(key, len(window.valid)).own, 0)
+
+        def some(args: tuple[Array, Window]) -> PyTree:
+            return self._weigh(*_walk(self, net, *args))
+
+        at_once = searched_windows(len(keys))
+        if at_once == len(keys):
+            return some((keys, window))
+        blocks = jax.tree.map(lambda a: a.reshape(-1, at_once, *a.shape[1:]), (keys, window))
+        answers = jax.lax.map(some, blocks)
+        return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), answers)
+
+    def _weigh(
+        self, lanes: "Lanes", means: Float[Array, "B W K"]
+    ) -> tuple[Found, "Rest", Float[Array, " B"]]:
+        empty = lanes.log_q < EMPTY / 2
+        score = jnp.where(empty, -jnp.inf, self.mix(lanes.log_q, lanes.log_p))
+        in_beam = jnp.arange(score.shape[1]) < self.width
+        before = jnp.tril(jnp.ones((score.shape[1],) * 2, bool), -1)
+        same = jnp.all(lanes.values[:, :, None] == lanes.values[:, None], axis=-1)
+        same &= ~empty[:, None]
+        again = jnp.any(same & before, axis=2) & ~in_beam
+        in_both = jnp.any(same & in_beam, axis=2) & ~in_beam
+
+        def stands_for(log_value: Float[Array, "B N"]) -> Float[Array, "B N"]:
+            """A fill of the beam stands for itself, a drawn one for a share of the others."""
+            drawn = jnp.where(in_both, -jnp.inf, log_value - lanes.log_drawn - jnp.log(self.draws))
+            return jnp.where(in_beam, log_value, drawn)
+
+        weights = stands_for(score)
+        log_total = jax.nn.logsumexp(weights, axis=1)
+        of_draws = jnp.exp(weights - log_total[:, None])[:, self.width :]
+        error = jnp.std(of_draws, axis=1, ddof=1 if self.draws > 1 else 0) * self.draws**0.5
+        held = jax.nn.logsumexp(jnp.where(in_beam, lanes.log_drawn, -jnp.inf), axis=1)
+        found = Found(
+            values=lanes.values[..., None],
+            log_prob=jnp.where(again, -jnp.inf, score - log_total[:, None]),
+            log_weight=weights - log_total[:, None],
+            standard_error=error,
+            log_evidence=jax.nn.logsumexp(
+                stands_for(jnp.where(empty, -jnp.inf, lanes.log_p)), axis=1
+            ),
+        )
+        return found, Rest(jnp.clip(-jnp.expm1(held), 0, 1), means), log_total
+
+
+class Rest(NamedTuple):
+    """What the beam does not hold."""
+
+    share: Float[Array, " B"]  # the probability that a random fill is none of the beam's
+    means: Float[Array, "B W K"]  # how each step was drawn, on average over the random fills
+
+
+class Lanes(eqx.Module):
+    """Fills in the making: of each window, those of the beam and the random ones."""
+
+    values: Int[Array, "B N W"]
+    log_q: Float[Array, "B N"]  # `EMPTY` for a lane of the beam that holds nothing yet
+    log_p: Float[Array, "B N"]
+    log_drawn: Float[Array, "B N"]  # with which probability the fill would be drawn at random
+    q: State  # of the bidirectional net's forward stack
+    p: State
+
+
+def _walk(
+    plan: Search, net: Pair, keys: Key[Array, " B"], window: Window
+) -> tuple[Lanes, Float[Array, "B W K"]]:
+    """Return filled lanes, and how each step was drawn, on average over the random fills."""
+    begin, steps = _start(plan, window), window.missing_steps
+    own = jnp.broadcast_to(jnp.arange(begin.log_q.shape[1]), begin.log_q.shape)
+    left, random = slice(0, plan.width), slice(plan.width, None)
+    tokens = _backward_states(net.bidirectional, window)
+
+    def fill(t: Int[Array, ""], carry: tuple[Lanes, Array]) -> tuple[Lanes, Array]:
+        lanes, means = carry
+        q = _predict(net.bidirectional, lanes.q, jax.tree.map(lambda h: h[:, t + 1], tokens))
+        p = _predict(net.forward, lanes.p, window.right["forward"])
+        scores = plan.mix(lanes.log_q[..., None] + q, lanes.log_p[..., None] + p)
+        _, best = jax.lax.top_k(scores[:, left].reshape(len(keys), -1), plan.width)
+        r = jax.nn.log_softmax(plan.mix(q, p))
+        drawn = jax.vmap(jax.random.categorical)(fold(keys, t), r[:, random])
+        source = jnp.concatenate([best // q.shape[-1], own[:, random]], axis=1)
+        symbol = jnp.concatenate([best % q.shape[-1], drawn], axis=1)
+        missing = steps[:, t, None]  # an observed step keeps its value in every lane
+        source, symbol = jnp.where(missing, source, own), jnp.where(missing, symbol, _at(window, t))
+        here = (lanes, q, p, r)
+        lanes, q, p, r = jax.tree.map(lambda a: jax.vmap(lambda a, i: a[i])(a, source), here)
+        moved = Lanes(
+            values=lanes.values.at[:, :, t].set(symbol),
+            log_q=lanes.log_q + jnp.where(missing, _pick(q, symbol), 0.0),
+            log_p=lanes.log_p + _pick(p, symbol),
+            log_drawn=lanes.log_drawn + jnp.where(missing, _pick(r, symbol), 0.0),
+            q=_step(net.bidirectional, lanes.q, symbol),
+            p=_step(net.forward, lanes.p, symbol),
+        )
+        means = means.at[:, t].set(jnp.mean(jnp.exp(r[:, random]), axis=1))
+        return _where(window.valid[:, t], moved, lanes), means
+
+    def follow(t: Int[Array, ""], lanes: Lanes) -> Lanes:
+        symbol = jnp.broadcast_to(_at(window, t), lanes.log_p.shape)
+        log_p = _pick(_predict(net.forward, lanes.p, window.right["forward"]), symbol)
+        changed = (lanes.log_p + log_p, _step(net.forward, lanes.p, symbol))
+        moved = eqx.tree_at(lambda one: (one.log_p, one.p), lanes, changed)
+        return _where(window.valid[:, t], moved, lanes)
+
+    numbers = jnp.arange(1, steps.shape[1] + 1)
+    last, end = (jnp.max(jnp.where(on, numbers, 0)) for on in (steps, window.valid))
+    means = jnp.zeros((*steps.shape, net.frame.cardinality))
+    lanes, means = jax.lax.fori_loop(0, last, fill, (begin, means))
+    return jax.lax.fori_loop(last, end, follow, lanes), means
+
+
+def _start(plan: Search, window: Window) -> Lanes:
+    """Return lanes in which nothing is filled: the beam has one of them."""
+    count = plan.width + plan.draws
+
+    def spread(a: Array) -> Array:
+        return jnp.repeat(a[:, None], count, axis=1)
+
+    empty = (jnp.arange(count) > 0) & (jnp.arange(count) < plan.width)
+    nothing = jnp.zeros((len(window.valid), count))
+    return Lanes(
+        values=spread(window.values[:, :, 0]),
+        log_q=jnp.where(empty, EMPTY, nothing),
+        log_p=jnp.where(empty, EMPTY, nothing),
+        log_drawn=jnp.where(empty, EMPTY, nothing),
+        q=jax.tree.map(spread, window.left["bidirectional"]),
+        p=jax.tree.map(spread, window.left["forward"]),
+    )
+
+
+def _at(window: Window, t: Int[Array, ""]) -> Int[Array, "B 1"]:
+    return window.values[:, t]
+
+
+def _backward_states(net: Net, window: Window) -> PyTree[Float[Array, "B ..."]]:
+    """Return the backward states between steps, with tokens for everything missing."""
+
+    def run(values: Array, missing: Array, valid: Array, right: State) -> PyTree:
+        return net.backward.run(right, net.inputs(values, missing), valid, reverse=True)
+
+    right = window.right["bidirectional"]
+    return jax.vmap(run)(window.values, window.missing, window.valid, right)
+
+
+def _predict(net: Net, states: State, right: State) -> Float[Array, "B N K"]:
+    """Return what the net says of a step: the states before it, and of each window that after."""
+
+    def one(before: State, after: State) -> Float[Array, " K"]:
+        anything = jnp.zeros(1, jnp.int32)
+        return net.head.marginals(Query(net.context(before, after), anything, anything == 0))[0]
+
+    return jax.vmap(jax.vmap(one, (0, None)))(states, right)
+
+
+def _step(net: Net, states: State, symbols: Int[Array, "B N"]) -> State:
+    """Return the states after one more step."""
+
+    def one(state: State, symbol: Int[Array, ""]) -> State:
+        return net.forward.step(state, net.encode(symbol[None], jnp.zeros(1, bool)))
+
+    return jax.vmap(jax.vmap(one))(states, symbols)
+
+
+def _pick(log_probs: Float[Array, "B N K"], symbols: Int[Array, "B N"]) -> Float[Array, "B N"]:
+    """Return the log-probability of each symbol; one that the model does not know adds nothing."""
+    chosen = jnp.take_along_axis(log_probs, jnp.maximum(symbols, 0)[..., None], axis=2)[..., 0]
+    return jnp.where(symbols >= 0, chosen, 0.0)
+
+
+def _where(here: Bool[Array, " B"], new: Lanes, old: Lanes) -> Lanes:
+    def choose(a: Array, b: Array) -> Array:
+        return jnp.where(here.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(choose, new, old)
+
+
+def _score(
+    net: Pair, window: Window, fills: Shaped[Array, "B S W D"]
+) -> tuple[Float[Array, "B S"], Float[Array, "B S"]]:
+    """Return log q and log p of given fills."""
+    q, tokens = net.bidirectional, _backward_states(net.bidirectional, window)
+
+    def one(left: State, missing: Array, valid: Array, after: PyTree, values: Array) -> Array:
+        inputs = q.inputs(values, jnp.zeros_like(missing))
+        states = States(q.forward.run(left, inputs, valid, reverse=False), after)
+        log_q = jax.vmap(q.head.log_prob)(Query(q.contexts(states), values, missing))
+        return jnp.sum(jnp.where(valid, log_q, 0.0))
+
+    of_fills = jax.vmap(jax.vmap(one, (None, None, None, None, 0)))
+    left = window.left["bidirectional"]
+    log_q = of_fills(left, window.missing, window.valid, tokens, fills)
+    return log_q, judge(net.forward, window.with_fills(fills)).reshape(log_q.shape)
