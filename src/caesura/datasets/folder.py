@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from caesura.datasets import rolls, texts
+from caesura.datasets import papyri, rolls, texts
 from caesura.datasets.download import Progress, download
 from caesura.datasets.registry import DATASETS, Dataset, StoredFile
 from caesura.datasets.splits import SPLITS
@@ -122,6 +122,8 @@ def load(name: Any, split: Any, folder: Folder = None, *, limit: int | None = No
     try:
         if dataset.kind == "music":
             return rolls.read(content, split, limit)
+        if path.name.endswith(".jsonl.xz"):
+            return papyri.read(content, limit)
         return texts.read(content, limit)
     except Exception as error:  # parsers of a damaged file raise almost anything
         again = f": replace it with `{command}`" if dataset.source else ""

@@ -108,4 +108,22 @@ DATASETS: dict[str, Dataset] = {
             "c8be8a61a6f09bd7cb2037485361bee9473c3950b92917389b0c76c89fb5d267",
         ),
     ),
+    "papyri": Dataset(
+        "text",
+        "44932 documentary papyri in Greek, in Leiden notation, with lost and restored letters",
+        "CC BY 3.0",
+        None,
+        {
+            split: StoredFile(f"greek/papyri.{split}.jsonl.xz", sha256, "bytes")
+            for split, sha256 in zip(
+                SPLITS,
+                (
+                    "7dbd368e506fc28140e8b4b0e73ed48feb46865b6695566d99541b5c996fac53",
+                    "dac245a58e987e4492b43e1ff20fc5593dcfa00afbdeca55cb869e39f93ed2a5",
+                    "161aeea574cedcf027933b0b6e4052ed924465991bad1020cdaa59387d474c68",
+                ),
+                strict=True,
+            )
+        },
+    ),
 }

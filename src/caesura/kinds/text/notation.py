@@ -111,6 +111,21 @@ def has_notation(text: str, brackets: str) -> bool:
     return next(_find(text, brackets), None) is not None
 
 
+def find_lengths(
+    text: str, brackets: str, lengths: Lengths | None = None
+) -> list[tuple[int, int, int, int]]:
+    """Return the start and the end of each gap that is marked like `{3-7}`, and its lengths.
+
+    `lengths` are those of `{?}`, by default 1 to 12.
+    """
+    found = []
+    for start, stop, written in _find(text, brackets):
+        if text[start - 1 : start] != "\\":
+            each = lengths if written == "?" and lengths else _lengths_at(text, start, stop)
+            found.append((start, stop, *each))
+    return found
+
+
 def parse_lengths(written: str) -> Lengths:
     """Return the lengths that are written as 3-7 or as 5.
 

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Int, Int32, Int64, UInt32
 from caesura.errors import CaesuraError, CaesuraWarning, lookup, whole_number
 from caesura.kinds.base import Item, Kind
 from caesura.kinds.text.files import read_text
+from caesura.kinds.text.normalise import words_of
 from caesura.kinds.text.notation import Lengths, Marked, check_brackets, mark
 from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence, Span
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAPER = "\n" + "".join(map(chr, range(0x20, 0x7F)))  # the 96 symbols of the paper's Wikipedia
+NOTATIONS = ("plain", "leiden", "epidoc")
+STATES = ("restored", "doubtful")  # of letters in an edition
 MOST_LEARNT = 256  # symbols, unless specified otherwise
 CODE_POINTS = ("utf-32-le", "surrogatepass")  # a string may hold half a surrogate pair
 CONTROLS = [c for c in range(0xA0) if unicodedata.category(chr(c)) == "Cc" and chr(c) not in "\n\t"]
@@ -51,6 +54,14 @@ class Text(Kind):
     brackets
         The two characters around the length of a gap. If it is empty, gaps are only marked by
         `gap_char`. Complete texts stand as they are.
+    notation
+        "plain"; or "leiden" for the notation of editors of papyri and inscriptions, in a text or in
+        an EpiDoc file; or "epidoc" for such files alone. Then `brackets` have no meaning.
+    normalise
+        In which form the net sees letters: words such as "case marks", listed in `WORDS` of
+        `caesura.kinds.text.normalise`. What the user wrote stays as it is.
+    lost
+        Which letters of an edition count as lost: "restored", "doubtful", or both words.
 
     Examples
     --------
@@ -66,17 +77,26 @@ class Text(Kind):
 
     name: ClassVar[str] = "text"
     head: ClassVar[str] = "softmax"
-    options: ClassVar[tuple[str, ...]] = ("alphabet", "alphabet_size", "gap_char", "brackets")
+    options: ClassVar[tuple[str, ...]] = (
+        *("alphabet", "alphabet_size", "gap_char", "brackets"),
+        *("notation", "normalise", "lost"),
+    )
     suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz")
 
     alphabet: str
     gap_char: str = "_"
     brackets: str = "{}"
+    notation: str = "plain"
+    normalise: str = ""
+    lost: str = ""
 
     def __post_init__(self) -> None:
         _check_alphabet(self.alphabet)
         _check_gap_char(self.gap_char)
         check_brackets(self.brackets)
+        lookup(dict.fromkeys(NOTATIONS), self.notation, "notation")
+        words_of(self.normalise)
+        _ = self.lost_states
 
     @classmethod
     def path_of(cls, data: Any) -> Path | None:
@@ -96,6 +116,9 @@ class Text(Kind):
         alphabet_size: Any = None,
         gap_char: Any = "_",
         brackets: Any = "{}",
+        notation: Any = "plain",
+        normalise: Any = "",
+        lost: Any = "",
         **others: Any,
     ) -> "Text":
         """Return a kind with the most frequent characters of the texts, or with a given alphabet.
@@ -113,6 +136,8 @@ class Text(Kind):
             The character that marks a gap.
         brackets
             The two characters around the length of a gap, or none.
+        notation, normalise, lost
+            As for the kind. With a notation, each item is a whole text.
 
         Raises
         ------
@@ -128,7 +153,8 @@ class Text(Kind):
             lookup(dict.fromkeys(cls.options), name, "field of a text")
         _check_gap_char(gap_char)
         check_brackets(brackets)
-        counts = _count(items)
+        fields = (gap_char, brackets, notation, normalise, lost)
+        counts = _count(map(cls("?", *fields).letters, items))
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size
             counts[ord(gap_char)] = 0
@@ -139,9 +165,9 @@ class Text(Kind):
             raise CaesuraError("An 'alphabet_size' is for an alphabet that is learnt.")
         if not counts.any():
             raise CaesuraError("There is no text to learn from.")
-        if not counts[_codes(symbols)].any():
+        if not counts[codes_of(symbols)].any():
             raise CaesuraError("No character of the texts is in the alphabet.")
-        return cls(symbols, gap_char, brackets)
+        return cls(symbols, *fields)
 
     @property
     def frame(self) -> FrameSpec:
@@ -150,13 +176,52 @@ class Text(Kind):
     def open(self, data: Any) -> "TextItem":
         """Return a string, or the text of a file, as an item."""
         if isinstance(data, TextItem):
-            return data if data.kind == self else replace(data, kind=self)
+            if data.kind == self:
+                return data
+            if not (self.is_edited or data.kind.is_edited):
+                return replace(data, kind=self)
+            data = data.original
         text = data if (path := self.path_of(data)) is None else self.load(path)
         if not isinstance(text, str):
             raise CaesuraError(f"A text is a path or a string, not {type(data).__name__}.")
         if not text:
             raise CaesuraError("The text is empty.")
-        return TextItem(self, text)
+        if not self.is_edited:
+            return TextItem(self, text)
+        from caesura.kinds.text.edition import open_edition  # which needs items of this file
+
+        item = open_edition(self, text)
+        _ = item.document  # what is wrong with it is told at once
+        return item
+
+    def letters(self, text: Any) -> Any:
+        """Return the letters of a text as a net would see them, without its gaps.
+
+        Examples
+        --------
+        >>> Text("ab", notation="leiden", normalise="case").letters("A[..]b[c]")
+        'abc'
+        """
+        if not (self.is_edited and isinstance(text, str)):
+            return text
+        from caesura.kinds.text.edition import open_edition
+
+        return open_edition(self, text).read_letters()
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether what a net sees differs from the text as it is written."""
+        return self.notation != "plain" or bool(self.normalise)
+
+    @property
+    def lost_states(self) -> frozenset[str]:
+        """Which letters of an edition count as lost."""
+        if not isinstance(self.lost, str):
+            raise CaesuraError(f"The option 'lost' is a string of words, not {self.lost!r}.")
+        words = self.lost.replace(",", " ").split()
+        for word in words:
+            lookup(dict.fromkeys(STATES), word, "state of letters that can count as lost")
+        return frozenset(words)
 
     def symbols(self) -> list[str]:
         return list(self.alphabet)
@@ -169,7 +234,7 @@ class Text(Kind):
     @cached_property
     def numbers(self) -> Int32[np.ndarray, " codes"]:
         """The number of each code point, or `UNKNOWN`; the last entry is for all beyond it."""
-        symbols = _codes(self.alphabet)
+        symbols = codes_of(self.alphabet)
         numbers = np.full(int(symbols.max()) + 2, UNKNOWN, np.int32)
         numbers[symbols] = np.arange(len(symbols))
         return numbers
@@ -189,7 +254,7 @@ class TextItem(Item):
     @cached_property
     def codes(self) -> UInt32[np.ndarray, " T"]:
         """The code points of the original, read-only."""
-        return _codes(self.original)
+        return codes_of(self.original)
 
     @cached_property
     def marked(self) -> Marked:
@@ -252,7 +317,7 @@ class TextItem(Item):
         if self.open_gaps:
             raise CaesuraError("A gap whose length is not known cannot be written.")
         codes = self.marked.codes.copy()
-        codes[missing[:, 0]] = _codes(self.kind.alphabet)[values[missing]]
+        codes[missing[:, 0]] = codes_of(self.kind.alphabet)[values[missing]]
         return codes.tobytes().decode(*CODE_POINTS)
 
     def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
@@ -269,7 +334,8 @@ class TextItem(Item):
         return numbers[np.minimum(codes, len(numbers) - 1)][:, None]
 
 
-def _codes(text: str) -> UInt32[np.ndarray, " T"]:
+def codes_of(text: str) -> UInt32[np.ndarray, " T"]:
+    """Return the code points of a text."""
     return np.frombuffer(text.encode(*CODE_POINTS), np.dtype("<u4"))
 
 
@@ -279,7 +345,7 @@ def _count(texts: Iterable[Any]) -> Int64[np.ndarray, " codes"]:
     for text in texts:
         if not isinstance(text, str):
             raise CaesuraError(f"A text to learn from is a string, not {type(text).__name__}.")
-        seen = np.bincount(_codes(text))
+        seen = np.bincount(codes_of(text))
         counts[: len(seen)] += seen
     return counts
 

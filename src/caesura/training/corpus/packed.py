@@ -61,7 +61,9 @@ def pack(
     if os.path.isdir(directory) and os.listdir(directory):
         raise CaesuraError(f"The directory '{directory}' is not empty: choose another one.")
     make_folder(directory)
-    kind = Text.learn(_counted(progress, "counted", chain.from_iterable(_texts(data))), **fields)
+    # A part of a text may end inside a bracket, so a text with a notation is read as a whole.
+    texts = partial(_texts, data, whole=bool({"notation", "normalise"} & fields.keys()))
+    kind = Text.learn(_counted(progress, "counted", chain.from_iterable(texts())), **fields)
     numbers = smallest_type(kind.frame.size)
     counts, digest, ends, steps = np.zeros(kind.frame.size, np.int64), hashlib.sha256(), 0, 0
     with (
@@ -70,7 +72,7 @@ def pack(
         open(values_path, "wb") as values_file,
         open(ends_path, "wb") as ends_file,
     ):
-        for text in _texts(data):
+        for text in texts():
             for part in _counted(progress, "packed", text, steps):
                 values = kind.open(part).complete.values[:, 0]
                 counts += np.bincount(values[values != UNKNOWN], minlength=kind.frame.size)
@@ -133,13 +135,14 @@ def check_fields(packed: Packed, wanted: Mapping[str, Any]) -> None:
             )
 
 
-def _texts(data: Sequence[Path | str]) -> Iterator[Iterator[str]]:
-    """Yield an iterator over the parts of each text."""
+def _texts(data: Sequence[Path | str], whole: bool) -> Iterator[Iterator[str]]:
+    """Yield an iterator over the parts of each text, or over the text alone."""
     for item in data:
         if isinstance(item, str):
             yield iter([item])
         else:
-            yield from map(read_parts, find_files([item], Text.suffixes))
+            for parts in map(read_parts, find_files([item], Text.suffixes)):
+                yield iter(["".join(parts)]) if whole else parts
 
 
 def _counted(
