@@ -182,6 +182,7 @@ def test_a_roll_has_no_bars():
         Composition(gaps=((1, 2),)).arrange(KIND.open(np.zeros((3, 88), int)))
 
 
+@pytest.mark.slow
 def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
     song, out = tmp_path / "song.mid", tmp_path / "out.mid"
     SATB.save(song)

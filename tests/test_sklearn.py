@@ -219,6 +219,7 @@ def test_the_same_random_state_gives_the_same_answer():
     assert np.array_equal(first.transform(given), kept.transform(given))
 
 
+@pytest.mark.slow
 def test_progress_goes_to_stderr_if_asked_for(capsys):
     imputer().fit(walk(40, 2))
     assert capsys.readouterr() == ("", "")

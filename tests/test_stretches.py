@@ -146,6 +146,7 @@ np.save(sys.argv[2], fill.drawn)
 """
 
 
+@pytest.mark.slow
 def test_draws_are_the_same_on_any_number_of_devices(tmp_path):
     found = []
     for devices in (1, 2):

@@ -117,7 +117,7 @@ class Search(Strategy):
         self, key: Keys, net: Pair, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         found, _, log_total = self._search(key, net, window)
-        log_q, log_p = _score(net, window, fills)
+        log_q, log_p = score(net, window, fills)
         error = jnp.broadcast_to(found.standard_error[:, None], log_q.shape)
         return Estimate(self.mix(log_q, log_p) - log_total[:, None], error)
 
@@ -317,7 +317,7 @@ def _where(here: Bool[Array, " B"], new: Lanes, old: Lanes) -> Lanes:
     return jax.tree.map(choose, new, old)
 
 
-def _score(
+def score(
     net: Pair, window: Window, fills: Shaped[Array, "B S W D"]
 ) -> tuple[Float[Array, "B S"], Float[Array, "B S"]]:
     """Return log q and log p of given fills."""

@@ -18,7 +18,6 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.filler import Filler
 from caesura.kinds import KINDS, Kind
 from caesura.nets.architecture import Architecture
-from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import Net, NetName
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
@@ -179,7 +178,7 @@ def _default_strategy(
     """
     strategies = {one.recipe.net: one.recipe.strategy for one in chosen}
     both = "forward" in strategies and strategies.get("bidirectional") == "nade"
-    by_both = {Categorical: "search", Binary: "sir"}.get(type(nets["onegram"].frame))
+    by_both = {"categorical": "search", "binary": "sir"}.get(nets["onegram"].frame.name)
     if both and by_both is not None and "strategy" not in overrides:
         return by_both
     return chosen[0].recipe.strategy
