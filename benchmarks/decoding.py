@@ -3,6 +3,7 @@
     python benchmarks/decoding.py match     exact match of words and of gaps of a known length
     python benchmarks/decoding.py unknown   gaps of 1 to 12 characters whose length is hidden
     python benchmarks/decoding.py samples   is the search ever worse than the best of 1000 samples?
+    python benchmarks/decoding.py missed    is the truth more probable than what the search found?
 
 Every gap is alone in a text of 500 characters before it and 200 after it, all from one article of
 the set wiki96, in the directory that CAESURA_DATA names. The places are the same for all strategies
@@ -84,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["match", "unknown", "samples"])
+    parser.add_argument("what", choices=["match", "unknown", "samples", "missed"])
     parser.add_argument("--model", default="text", help="a name or a path")
     parser.add_argument("--strategy", help="one or more, with commas; default search,sir")
     parser.add_argument("--gaps", type=int, default=200, help="for each row of the table")
@@ -106,7 +107,8 @@ def main() -> None:
             f"{AFTER} after; JAX {jax.__version__}, {jax.devices()[0].device_kind}, "
             f"{platform.machine()}."
         )
-        {"match": match, "unknown": unknown, "samples": samples}[given.what](filler, pieces, given)
+        measures = {"match": match, "unknown": unknown, "samples": samples, "missed": missed}
+        measures[given.what](filler, pieces, given)
     except CaesuraError as error:
         sys.exit(f"Error: {error}")
 
@@ -203,14 +205,34 @@ def seconds_each(
 # Tables
 
 
-def match(filler: caesura.Filler, pieces: list[str], given: argparse.Namespace) -> None:
-    """Exact match among the first 1, 5 and 20 readings."""
+def rows_of(pieces: list[str], given: argparse.Namespace) -> list[Row]:
     rows = [
         Row(f"gap of {n}", n, gaps_of(pieces, n, given.gaps, given.seed)) for n in given.lengths
     ]
-    rows += [
+    words = [
         Row(f"word of {n}", n, words_of(pieces, n, given.gaps, given.seed)) for n in given.words
     ]
+    return rows + words
+
+
+def missed(filler: caesura.Filler, pieces: list[str], given: argparse.Namespace) -> None:
+    """How often the search is to blame for a wrong reading, and how often the model is."""
+    head("hidden", "wrong, %", "the truth is more probable, %")
+    (strategy,) = strategies(given, "search")
+    for row in rows_of(pieces, given):
+        requests = [request(place.text, place.steps, strategy, given) for place in row.places]
+        best = [readings(fill)[0][0] for _, fill in fills(filler, requests, row.what)]
+        pairs = list(zip(row.places, best, strict=True))
+        wrong = [(place, part) for place, part in pairs if part != place.truth]
+        scores = [log_probs(filler, strategy, place, [part, place.truth]) for place, part in wrong]
+        lost = [bool(score[1] > score[0] + TOLERANCE) for score in scores]
+        lost += [False] * (len(pairs) - len(wrong))
+        line(row.what, share([part != place.truth for place, part in pairs]), share(lost))
+
+
+def match(filler: caesura.Filler, pieces: list[str], given: argparse.Namespace) -> None:
+    """Exact match among the first 1, 5 and 20 readings."""
+    rows = rows_of(pieces, given)
     head("hidden", "strategy", *(f"top {n}, %" for n in TOPS), "stated, %", "CPU s", "wall s")
     answers: list[Answer] = []
     for row in rows:
