@@ -169,6 +169,17 @@ def test_lengths_are_weighed_by_the_forward_net(random):
     assert_readings(gap, fills)
 
 
+def test_perhaps_nothing_is_missing(markov):
+    """A length of zero is a length like any other."""
+    fill = markov.fill("ab{0-2}cd", strategy=EVERYTHING)
+    lengths, fills = over_lengths("b", "cd", dict.fromkeys((0, 1, 2), 1.0))
+    assert fill.gaps[0].lengths == pytest.approx(lengths, abs=1e-4)
+    assert_readings(fill.gaps[0], fills)
+    nothing = markov.fill("abcd", missing=caesura.Gap(2, 0, 1, (1.0, 0.0)), strategy=EVERYTHING)
+    assert nothing.best == "abcd"
+    assert nothing.gaps[0].candidates == [("", pytest.approx(1.0, abs=1e-5))]
+
+
 def test_two_gaps_of_unknown_length(markov):
     """The text between them is observed, so in a chain they are independent."""
     fill = markov.fill("ab{1-2}cad{2-3}bc", strategy=EVERYTHING)

@@ -287,7 +287,7 @@ class Fill:
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:
         """The data with gaps of these lengths."""
-        if not self.unknown or self.sequence.missing.sum() == 0:
+        if not self.unknown:
             return self.item, self.sequence
         item = self.item.with_lengths([one.lengths[number] for number in self.unknown])
         return item, item.sequence
