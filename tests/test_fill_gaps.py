@@ -1,7 +1,7 @@
 """What a fill says of each gap, of its length, and of all gaps together: against enumeration."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -127,6 +127,17 @@ def test_far_gaps_of_a_chain_are_independent(markov):
         wanted = sum(np.log(truth[part]) for truth, part in zip(truths, one.parts, strict=True))
         assert one.log_prob == pytest.approx(wanted, abs=2e-3)
     assert_joint(fill)
+
+
+def test_samples_are_as_frequent_as_they_are_probable(random):
+    count = 2000
+    fill = random.fill("cab__bca", samples=count, strategy=EVERYTHING)
+    found = Counter(sample[3:5] for sample in fill.samples)
+    for part, chance in readings(fill.gaps[0]).items():
+        assert abs(found[part] / count - chance) < 5 * (chance * (1 - chance) / count) ** 0.5
+    truth = {one.sequence: one.log_prob for one in fill.candidates}
+    for sample, log_prob in zip(fill.samples, fill.log_probs.tolist(), strict=True):
+        assert log_prob == pytest.approx(truth[sample], abs=1e-5)
 
 
 # Gaps of an unknown length

@@ -47,6 +47,7 @@ def test_songs_go_together_too():
         np.testing.assert_array_equal(fill.best, alone.best)
 
 
+@pytest.mark.slow
 def test_like_requests_share_a_pass(monkeypatch):
     passes = []
     whole = filler_module.fill_pass

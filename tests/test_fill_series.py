@@ -53,6 +53,7 @@ def test_a_table_is_filled_and_all_else_in_it_stays(folder):
     assert [a == b for a, b in zip(old, new, strict=True)].count(False) == 6
 
 
+@pytest.mark.slow
 def test_quantiles_samples_and_pictures_are_written_on_request(folder):
     told = fill(
         *(folder, "-o", folder / "all.parquet", "--quantiles", "0.1,0.9", "--samples", 19),

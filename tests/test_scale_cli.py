@@ -34,6 +34,7 @@ def answers(folder) -> pd.DataFrame:
     return pd.read_parquet(folder / "fills").set_index("id").sort_index()
 
 
+@pytest.mark.slow
 def test_a_folder_of_texts_is_filled_and_then_skipped(folder):
     (folder / "texts" / "empty.txt").touch()
     result = run(*words(folder, "texts"))

@@ -135,6 +135,7 @@ def test_the_last_of_a_chain_is_what_gsn_fills_with(client, fillers):
     assert np.allclose(lines[-1]["fill"]["log_probs"], fill.log_probs, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_song_is_filled_as_the_library_fills_it(client, fillers):
     told = client.post("/api/fill", json=music(samples=2, seed=5)).json()
     fill = fillers["tunes"].fill(greensleeves(), missing=slice(30, 34), samples=2, seed=5)

@@ -5,6 +5,7 @@ is found in a quick search before, in which they are unknown. Where the best cha
 is searched again.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -195,10 +196,12 @@ def _searched(
     log_shares = scores - np.logaddexp.reduce(scores)
     options = []
     for each, row, log_share in zip(lengths, rows, log_shares.tolist(), strict=True):
-        weights = np.exp(row.log_weight + log_share)
+        weights: dict[bytes, float] = defaultdict(float)  # one fill may be drawn several times
+        for values, log_weight in zip(row.values, row.log_weight, strict=True):
+            weights[values.tobytes()] += float(np.exp(log_weight + log_share))
         for n in np.flatnonzero(np.isfinite(row.log_prob)).tolist():
-            log_prob = float(row.log_prob[n]) + log_share
-            options.append(Option(each, row.values[n][:, None], log_prob, float(weights[n])))
+            values, log_prob = row.values[n], float(row.log_prob[n]) + log_share
+            options.append(Option(each, values[:, None], log_prob, weights[values.tobytes()]))
     options.sort(key=lambda option: -option.log_prob)
     chances = {
         each[0]: float(np.exp(share)) for each, share in zip(lengths, log_shares, strict=True)

@@ -156,9 +156,10 @@ class Search(Strategy):
         self, lanes: "Lanes", means: Float[Array, "B W K"]
     ) -> tuple[Found, "Rest", Float[Array, " B"]]:
         empty = lanes.log_q < EMPTY / 2
-        score = jnp.where(empty, -jnp.inf, self.mix(lanes.log_q, lanes.log_p))
-        in_beam = jnp.arange(score.shape[1]) < self.width
-        before = jnp.tril(jnp.ones((score.shape[1],) * 2, bool), -1)
+        scores = jnp.where(empty, -jnp.inf, self.mix(lanes.log_q, lanes.log_p))
+        count = scores.shape[1]
+        in_beam = jnp.arange(count) < self.width
+        before = jnp.tril(jnp.ones((count, count), bool), -1)
         same = jnp.all(lanes.values[:, :, None] == lanes.values[:, None], axis=-1)
         same &= ~empty[:, None]
         again = jnp.any(same & before, axis=2) & ~in_beam
@@ -169,14 +170,14 @@ class Search(Strategy):
             drawn = jnp.where(in_both, -jnp.inf, log_value - lanes.log_drawn - jnp.log(self.draws))
             return jnp.where(in_beam, log_value, drawn)
 
-        weights = stands_for(score)
+        weights = stands_for(scores)
         log_total = jax.nn.logsumexp(weights, axis=1)
         of_draws = jnp.exp(weights - log_total[:, None])[:, self.width :]
         error = jnp.std(of_draws, axis=1, ddof=1 if self.draws > 1 else 0) * self.draws**0.5
         held = jax.nn.logsumexp(jnp.where(in_beam, lanes.log_drawn, -jnp.inf), axis=1)
         found = Found(
             values=lanes.values[..., None],
-            log_prob=jnp.where(again, -jnp.inf, score - log_total[:, None]),
+            log_prob=jnp.where(again, -jnp.inf, scores - log_total[:, None]),
             log_weight=weights - log_total[:, None],
             standard_error=error,
             log_evidence=jax.nn.logsumexp(
