@@ -53,7 +53,7 @@ class Refilled:
 
 
 def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
-    """Erase bars of a song, and fill them with the likeliest of some fills that are drawn."""
+    """Erase bars of a song, and fill them with the best of some fills that are drawn."""
     kind = filler.kind
     gap = kind.steps_of_bars(song, *bars)
     fill = filler.fill(song, missing=gap, samples=SAMPLES, strategy=STRATEGY)
@@ -61,11 +61,10 @@ def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
     missing[gap] = True
     expected = np.zeros(fill.values.shape)
     expected[missing] = np.exp(filler.marginals(song, missing=gap).log_probs[:, 1])
-    ranked = dict.fromkeys(fill.samples[number] for number in np.argsort(-fill.log_probs))
     return Refilled(
         original=song,
         erased=fill.item.write(np.zeros_like(fill.values), missing),
-        filled=list(ranked)[:SHOWN],
+        filled=[one.sequence for one in fill.candidates[:SHOWN]],
         bars=bars,
         gap=gap,
         steps_per_beat=kind.steps_per_beat,

@@ -28,7 +28,7 @@ TINY |= {"steps": 2, "valid_steps": 50}
 def made(tmp_path, monkeypatch):
     filler = caesura.train([TEXT] * 2, kind="text", recipe="nade,rnn", seed=3, **TINY)
     filler.save(tmp_path / "text.safetensors", dtype="bfloat16")
-    card = cards.CARDS["text"]._replace(gaps={"sir": 3, "nade": 5, "onegram": 9}, options={})
+    card = cards.CARDS["text"]._replace(gaps={"search": 3, "nade": 5, "onegram": 9}, options={})
     monkeypatch.setattr(pretrained, "DIRECTORY", tmp_path)
     monkeypatch.setattr(cards, "RESULTS", tmp_path / "results")
     monkeypatch.setitem(cards.CARDS, "text", card)
@@ -42,7 +42,7 @@ def test_a_card_holds_what_was_measured_and_how_the_model_was_made(made):
     card = (made / "text.md").read_text()
     filler = caesura.load("text")
     sequences = filler.read(datasets.load("wiki96", "test"))
-    for name, limit in (("sir", 3), ("nade", 5), ("onegram", 9)):
+    for name, limit in (("search", 3), ("nade", 5), ("onegram", 9)):
         method = filler.method(name)
         result = score_gaps(method.net, method.strategy, sequences, limit=limit)
         assert f"| `{name}` | {result.nll:.3f} | {result.standard_error:.3f} | {limit} |" in card

@@ -305,8 +305,8 @@ def test_several_recipes_make_one_filler_that_serves_every_strategy():
     gap_of = {net: record["fields"]["gap"] for net, record in both.training["nets"].items()}
     assert gap_of == {"forward": 0, "bidirectional": (1, 9)}
     assert set(both.nets) == {"forward", "bidirectional", "onegram"}
-    assert both.strategy == "sir"
-    assert both.fill("ab_d").strategy == "sir"
+    assert both.strategy == "search"
+    assert both.fill("ab_d").strategy == "search"
     asked = caesura.train(text, kind="text", recipe="nade,rnn", strategy="oneway", **tiny)
     assert asked.strategy == "oneway"
     alone = caesura.train(text, kind="text", recipe="rnn", **tiny)

@@ -319,7 +319,7 @@ def test_the_journey_of_a_series(page):
     assert page.is_disabled("#series-whole")
 
     # The numbers, for who would rather read them, and the file.
-    page.click("summary")
+    page.click("summary:has-text('Filled values')")
     assert page.inner_text("#numbers-rows tr >> nth=0").startswith("1958-05-10\tco2_ppm\t3")
     look(page, "series-5-numbers")
     with page.expect_download() as waiting:
