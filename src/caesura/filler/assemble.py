@@ -35,7 +35,10 @@ def from_draws(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
     all_scores = np.append(scores, np.full(len(drawn) - len(scores), np.nan)).tolist()
     every = [Completion(row, lengths, score) for row, score in zip(drawn, all_scores, strict=True)]
     ranked = every if numbers else [every[n] for n in kind.rank(drawn, scores).tolist()]
-    distinct = {one.values.tobytes(): one for one in reversed([best, *ranked])}
+    distinct: dict[bytes, Completion] = {}
+    for one in [best, *ranked]:
+        distinct.setdefault(one.values.tobytes(), one)
+    completions = list(distinct.values())
     return (SeriesFill if numbers else Fill)(
         item=opened.item,
         kind=kind,
@@ -49,9 +52,9 @@ def from_draws(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
         ended="finished",
         between=_between(sequence),
         unknown=(),
-        completions=[best, *every] if numbers else list(reversed(distinct.values())),
+        completions=[best, *every] if numbers else completions,
         sampled=every[:samples],
-        readings=[] if numbers else _readings(sequence, drawn, list(reversed(distinct.values()))),
+        readings=[] if numbers else _readings(sequence, drawn, completions),
     )
 
 
