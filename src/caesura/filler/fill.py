@@ -102,7 +102,8 @@ class Asked(NamedTuple):
         (its first letter may start one or not); a reading without any blank has the sum over all
         its divisions into words.
     rank
-        One more than the number of other candidates that are more probable.
+        One more than the number of other candidates that are more probable; there are at most 100
+        candidates, so 101 is any rank beyond them.
     """
 
     part: str
@@ -265,7 +266,7 @@ class Fill:
         return found
 
     def _asked(self, own: Weighed, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> Asked:
-        others = [one for one in frames if not own.letters.accepts(one[0][:, 0])]
+        others = [one for one in frames if not own.letters.accepts(one[0][:, 0].tolist())]
         better = sum(one.probability > own.probability for one in self._readings(others))
         return Asked(own.text, own.probability, 1 + better)
 
