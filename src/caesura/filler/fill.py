@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -220,13 +221,21 @@ class Fill:
         found = []
         spans = spans_of(self.between, self.completions[0].lengths)
         for span, (frames, lengths) in zip(spans, self.readings, strict=False):
-            parts = [
-                Reading(self.item.part(values, Span(0, len(values))), chance)
-                for values, chance in frames
-            ]
+            parts = self._readings(frames)
             covered = min(1.0, sum(one.probability for one in parts))
             found.append(GapFill(span, parts, covered, lengths))
         return found
+
+    def _readings(self, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> list[Reading]:
+        """Return the readings of a gap; those that are written alike are one."""
+        parts = [self.item.part(values, Span(0, len(values))) for values, _ in frames]
+        readings = [Reading(part, chance) for part, (_, chance) in zip(parts, frames, strict=True)]
+        if not all(isinstance(part, str) for part in parts) or len(set(parts)) == len(parts):
+            return readings
+        chances: dict[str, float] = {}
+        for part, chance in readings:
+            chances[part] = chances.get(part, 0.0) + chance
+        return sorted(starmap(Reading, chances.items()), key=lambda one: -one.probability)
 
     @property
     def covered(self) -> float | None:
