@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler import Fill, Request
-from caesura.filler import filler as answering
+from caesura.filler import Fill, Request, answering
 from caesura.strategies import NADE, STRATEGIES, OneGram
 from small_fillers import music_filler, text_filler
 
