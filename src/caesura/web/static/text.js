@@ -18,6 +18,7 @@ const ENDS = {
   "out of time": "The search stopped when its time was up.",
   finished: "",
 };
+const DRAWN_OUT = "No more fills were drawn when the time was up."; // by strategies that draw
 const $ = (id) => document.getElementById(id);
 
 export function startText(models) {
@@ -94,7 +95,7 @@ export function startText(models) {
         }
       } else {
         for (const seconds of SECONDS) {
-          if (answer) work.say("Filled so far; still searching…", "working");
+          if (answer) work.say("Filled so far; looking for better fills…", "working");
           take((answer = await ask("/api/fill", { ...asked, seconds }, signal)));
           if (answer.ended !== "out of time") break;
         }
@@ -133,7 +134,8 @@ export function startText(models) {
             ? "One gap is little more than a guess."
             : `${guesses} gaps are little more than guesses.`;
     const what = readings.length <= 3 ? readings.join(", ") : `${readings.length} gaps`;
-    return ["Filled:", `${what}.`, guess, ENDS[ended]].filter(Boolean).join(" ");
+    const drawn = ended === "out of time" && strategy() !== "search";
+    return ["Filled:", `${what}.`, guess, drawn ? DRAWN_OUT : ENDS[ended]].filter(Boolean).join(" ");
   }
 
   function choose(first, part) {
