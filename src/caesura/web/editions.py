@@ -1,0 +1,194 @@
+"""Damaged texts: their lacunae, with the readings that a client accepts or asks about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from caesura.errors import CaesuraError
+from caesura.kinds.base import Item
+from caesura.kinds.text.document import Document, Mark, Run
+from caesura.kinds.text.edition import EditionItem, Readings
+from caesura.kinds.text.normalise import CLUSTER, capital, normaliser, words_of
+from caesura.kinds.text.text import CODE_POINTS, codes_of
+from caesura.sequence import Span, runs
+
+Parts = Mapping[int, str]  # what stands in lacunae, by their numbers
+Places = Sequence[tuple[Span, str]]  # what is replaced in a text, from left to right, and by what
+
+
+def lacunae(item: Item) -> list[Run]:
+    """Return the lacunae of a text, from left to right; none if it is no edition."""
+    return item.document.runs if isinstance(item, EditionItem) else []
+
+
+def stretches(item: EditionItem, run: Run) -> list[Span]:
+    """Return the places of a lacuna in the text: several, if other things stand between them.
+
+    Lost letters with only blanks between them are one stretch.
+    """
+    found: list[Span] = []
+    for mark in run.marks:
+        between = item.original[found[-1].stop : mark.start] if found else "\n"
+        if between.strip(" \t\u00a0") or "\n" in between:
+            found.append(Span(mark.start, mark.stop))
+        else:
+            found[-1] = found[-1]._replace(stop=mark.stop)
+    return found
+
+
+def accept(item: Item, parts: Parts) -> Item:
+    """Return the text with some lacunae filled, whose letters are observed from now on.
+
+    They are observed even if the letters that an editor has restored count as lost.
+    """
+    if not parts:
+        return item
+    opened = edition_of(item)
+    letters = _letters(opened, parts)
+    places = _changes(opened, letters)
+    text = _spliced(opened.original, places)
+    return replace(opened, original=text, edited=_accepted(opened, letters, text, places))
+
+
+def restore(item: EditionItem, parts: Parts, readings: Mapping[int, Readings], others: bool) -> str:
+    """Return the text with some lacunae filled in its own notation; all else is as it was.
+
+    Parameters
+    ----------
+    item
+        The text.
+    parts
+        What stands in some lacunae, by their numbers. It need not have the length of the lacuna.
+    readings
+        What could stand in them, and how probable it is.
+    others
+        Whether the other readings are written too, as EpiDoc can.
+    """
+    places = _changes(item, _letters(item, parts), readings, others)
+    return _spliced(item.original, places)
+
+
+def edition_of(item: Item) -> EditionItem:
+    """Return a text with a notation, or refuse it."""
+    if not isinstance(item, EditionItem):
+        raise CaesuraError("Only a text with a notation has lacunae: set the field 'notation'.")
+    return item
+
+
+def _changes(
+    item: EditionItem, letters: Parts, readings: Mapping[int, Readings] = {}, others: bool = False
+) -> Places:
+    """Return what is to be replaced in the text so that lacunae have these letters."""
+    marks = list[Mark]()
+    for number, run in enumerate(item.document.runs):
+        length = len(letters.get(number, "")) or run.gap.shortest
+        for mark, share in zip(run.marks, _shares(run, length), strict=True):
+            marks.append(mark._replace(shortest=share, longest=share, prior=None))
+    sized = tuple(mark for mark in marks if mark.longest)
+    filled = replace(item, edited=replace(item.document, marks=sized))
+    known = [readings.get(number, []) for number in sorted(letters)]
+    return filled.changes(*_values(filled, letters), known, others)
+
+
+def _letters(item: EditionItem, parts: Parts) -> dict[int, str]:
+    """Return readings of lacunae as the net sees them, from left to right."""
+    found = item.document.runs
+    for number in parts:
+        if number >= len(found):
+            raise CaesuraError(f"There is no lacuna {number}: they are counted from 0.")
+    return {number: _seen(item, found[number], parts[number]) for number in sorted(parts)}
+
+
+def _seen(item: EditionItem, run: Run, part: str) -> str:
+    """Return a reading of a lacuna as the net sees it."""
+    words = words_of(item.kind.normalise)
+    see, capitals = normaliser(words), "starts" in words
+    at = run.gap.at
+    starting = at == 0 or bool(item.document.ends[at - 1])
+    letters, known = "", set(item.kind.alphabet)
+    for cluster in CLUSTER.findall(part):
+        starting = starting or cluster.isspace()
+        for letter in see(cluster):
+            new = capital(letter) if capitals and starting else letter
+            if new not in known:
+                raise CaesuraError(f"The letter '{letter}' of '{part}' is unknown to the model.")
+            letters, starting = letters + new, False
+    if not letters:
+        raise CaesuraError(f"The reading '{part}' has no letters.")
+    return letters
+
+
+def _shares(run: Run, length: int) -> list[int]:
+    """Return how many letters each mark of a lacuna has; the last has what is too much."""
+    shares = run.shares(max(length, run.gap.shortest))
+    shares[-1] += max(0, length - sum(shares))
+    for number in reversed(range(len(shares))):
+        shares[number] -= min(shares[number], sum(shares) - length)
+    return shares
+
+
+def _values(
+    item: EditionItem, letters: Parts
+) -> tuple[Int[np.ndarray, "T 1"], Bool[np.ndarray, "T 1"]]:
+    """Return the letters of some lacunae as values of the text, and where they are."""
+    lost = item.sequence.missing
+    values, missing = np.zeros(lost.shape, np.int32), np.zeros(lost.shape, bool)
+    spans = runs(lost[:, 0])
+    for number, new in letters.items():
+        place = slice(*spans[number])
+        values[place, 0] = item.kind.numbers[codes_of(new)]
+        missing[place] = True
+    return values, missing
+
+
+def _accepted(item: EditionItem, letters: Parts, text: str, places: Places) -> Document:
+    """Return the document of the text in which the lacunae have these letters."""
+    document = item.document
+    stops = np.array([place.stop for place, _ in places], np.int64)
+    grown = [len(new) - (place.stop - place.start) for place, new in places]
+    shifts = np.concatenate([[0], np.cumsum(grown, dtype=np.int64)])
+
+    def moved(place: Any) -> Any:
+        return place + shifts[np.searchsorted(stops, place, side="right")]
+
+    filled = {
+        document.runs[number].gap.at: (document.runs[number], new)
+        for number, new in letters.items()
+    }
+    before = np.repeat(list(filled), [len(new) for _, new in filled.values()]).astype(np.int64)
+    ends = np.zeros(len(before), bool)
+    ends[np.cumsum([len(new) for _, new in filled.values()]) - 1] = [
+        run.marks[-1].ends for run, _ in filled.values()
+    ]
+    at = np.array([moved(filled[place][0].marks[0].start) for place in before.tolist()], np.int64)
+    codes = np.insert(
+        codes_of(document.letters), before, codes_of("".join(new for _, new in filled.values()))
+    )
+    kept = [mark for mark in document.marks if mark.at not in filled]
+    return Document(
+        text,
+        codes.tobytes().decode(*CODE_POINTS),
+        np.insert(moved(document.starts), before, at),
+        np.insert(moved(document.stops), before, at),
+        np.insert(document.bracketed, before, True),
+        np.insert(document.ends, before, ends),
+        tuple(
+            mark._replace(
+                at=mark.at + int(np.count_nonzero(before < mark.at)),
+                start=int(moved(mark.start)),
+                stop=int(moved(mark.stop)),
+            )
+            for mark in kept
+        ),
+    )
+
+
+def _spliced(text: str, places: Places) -> str:
+    parts, done = list[str](), 0
+    for place, new in places:
+        parts += [text[done : place.start], new]
+        done = place.stop
+    return "".join([*parts, text[done:]])
