@@ -19,11 +19,6 @@ Parts = Mapping[int, str]  # what stands in lacunae, by their numbers
 Places = Sequence[tuple[Span, str]]  # what is replaced in a text, from left to right, and by what
 
 
-def lacunae(item: Item) -> list[Run]:
-    """Return the lacunae of a text, from left to right; none if it is no edition."""
-    return item.document.runs if isinstance(item, EditionItem) else []
-
-
 def stretches(item: EditionItem, run: Run) -> list[Span]:
     """Return the places of a lacuna in the text: several, if other things stand between them.
 
@@ -71,6 +66,12 @@ def restore(item: EditionItem, parts: Parts, readings: Mapping[int, Readings], o
     return _spliced(item.original, places)
 
 
+def begins_word(item: EditionItem, run: Run) -> bool:
+    """Return whether a lacuna begins with a word, since a blank stands before it."""
+    at = run.gap.at
+    return at == 0 or bool(item.document.ends[at - 1])
+
+
 def edition_of(item: Item) -> EditionItem:
     """Return a text with a notation, or refuse it."""
     if not isinstance(item, EditionItem):
@@ -106,8 +107,7 @@ def _seen(item: EditionItem, run: Run, part: str) -> str:
     """Return a reading of a lacuna as the net sees it."""
     words = words_of(item.kind.normalise)
     see, capitals = normaliser(words), "starts" in words
-    at = run.gap.at
-    starting = at == 0 or bool(item.document.ends[at - 1])
+    starting = begins_word(item, run)
     letters, known = "", set(item.kind.alphabet)
     for cluster in CLUSTER.findall(part):
         starting = starting or cluster.isspace()

@@ -115,11 +115,11 @@ def _placed(tokens: list[Token], places: list[tuple[Span, Box]]) -> Iterator[str
             text, stop, place = "", place[0].stop, next(rest)
         if token.start < stop:
             continue
-        if token.shown == "\n":
+        if token.shown.endswith("\n"):
             text = text.rstrip(" ")
-        elif token.shown.isspace() and (not text or text[-1] in " \n"):
-            if text or not stop:
-                continue
+        doubled = text[-1:] in " \n" if text else not stop  # nothing stands before the first one
+        if (token.shown == " " and doubled) or (token.shown == "\n" and not text and not stop):
+            continue
         text += token.shown
     if text := text.rstrip():
         yield text
@@ -147,27 +147,18 @@ class Signs(epidoc.Edition):
     def start(self, name: str, attributes: dict[str, str]) -> None:
         above = self.open[-1]
         super().start(name, attributes)
-        element, signs = self.open[-1], ""
+        element = self.open[-1]
         left_out = name in epidoc.LEFT_OUT if above.hidden else element.hidden
         if self.closing[-1] is None or (left_out and name not in DELETED):
             self.closing.append(None)
             return
-        if name == "supplied":
-            signs = "⟨⟩" if attributes.get("reason") == "omitted" else "[]"
-        elif name == "gap":
-            lines = self.lengths is None
-            signs = ("(…)", "") if lines and attributes.get("unit") != "line" else ("[===]", "")
-            signs = signs if lines else "[]"
-        else:
-            signs = SIGNS.get(name, "")
-        if not element.inside or (signs and signs[1] and signs[1] in self.closing):
-            signs = ""  # brackets of one kind are not nested
-        self.closing.append(signs[1] if signs else "")
-        if not element.inside:
-            return
-        if signs:
-            self._sign(signs[0])
-        elif name in epidoc.STARTS and self.tokens:
+        opening, closing = self._signs(name, attributes) if element.inside else ("", "")
+        if closing and closing in self.closing:
+            opening = closing = ""  # brackets of one kind are not nested
+        self.closing.append(closing)
+        if opening:
+            self._sign(opening)
+        elif element.inside and name in epidoc.STARTS and self.tokens:
             self._sign("-\n" if attributes.get("break") == "no" else "\n")
 
     def end(self, name: str) -> None:
@@ -190,6 +181,17 @@ class Signs(epidoc.Edition):
             if element.state == "doubtful" and shown.isalnum():
                 shown += DOUBT
             self.tokens.append(Token(start + match.start(), start + match.end(), shown))
+
+    def _signs(self, name: str, attributes: dict[str, str]) -> tuple[str, str]:
+        """Return the signs before and after an element."""
+        if name == "supplied":
+            return ("⟨", "⟩") if attributes.get("reason") == "omitted" else ("[", "]")
+        if name == "gap" and self.lengths is None:
+            return ("[===]", "") if attributes.get("unit") in epidoc.LINES else ("(…)", "")
+        if name == "gap":
+            return "[", "]"
+        opening, closing = SIGNS.get(name, ("", ""))
+        return opening, closing
 
     def _sign(self, shown: str) -> None:
         place = max(self.known[1], self._place(max(self.known[0], self.parser.CurrentByteIndex)))
