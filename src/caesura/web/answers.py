@@ -18,7 +18,7 @@ from caesura.kinds.text.edition import EditionItem
 from caesura.strategies import STRATEGIES, Strategy
 from caesura.web.editions import accept, edition_of
 from caesura.web.gone import GoneError
-from caesura.web.lacunae import export, tell_lacunae, view_lacunae
+from caesura.web.lacunae import export, numbered, tell_lacunae, view_lacunae
 from caesura.web.limits import STEPS, Limits
 from caesura.web.schemas import (
     Box,
@@ -86,6 +86,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)
     if isinstance(asked, FillQuestion):
         request = replace(request, samples=asked.samples, draws=asked.draws, seconds=asked.seconds)
+        request = replace(request, **numbered(asked))
     elif item.open_gaps:
         raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
     states = filler.states(request)

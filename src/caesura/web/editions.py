@@ -12,6 +12,7 @@ from caesura.kinds.base import Item
 from caesura.kinds.text.document import Document, Mark, Run
 from caesura.kinds.text.edition import EditionItem, Readings
 from caesura.kinds.text.normalise import CLUSTER, capital, normaliser, words_of
+from caesura.kinds.text.pattern import shortened
 from caesura.kinds.text.text import CODE_POINTS, codes_of
 from caesura.sequence import Span, runs
 
@@ -113,11 +114,14 @@ def _seen(item: EditionItem, run: Run, part: str) -> str:
         starting = starting or cluster.isspace()
         for letter in see(cluster):
             new = capital(letter) if capitals and starting else letter
-            if new not in known:
-                raise CaesuraError(f"The letter '{letter}' of '{part}' is unknown to the model.")
-            letters, starting = letters + new, False
+            if letter not in known and new not in known:
+                raise CaesuraError(
+                    f"The letter {letter!r} of the reading {shortened(part)} is unknown to the "
+                    "model."
+                )
+            letters, starting = letters + (new if new in known else letter), False
     if not letters:
-        raise CaesuraError(f"The reading '{part}' has no letters.")
+        raise CaesuraError(f"The reading {shortened(part)} has no letters.")
     return letters
 
 

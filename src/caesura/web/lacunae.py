@@ -14,7 +14,7 @@ from caesura.kinds.text.normalise import with_final_sigmas, words_of
 from caesura.kinds.text.notation import ANY
 from caesura.sequence import Span
 from caesura.web.editions import begins_word, restore, stretches
-from caesura.web.schemas import EditionQuestion, Lacuna
+from caesura.web.schemas import EditionQuestion, FillQuestion, Lacuna
 from caesura.web.shown import as_leiden, as_plain, pieces
 
 
@@ -37,6 +37,23 @@ def view_lacunae(item: EditionItem) -> dict[str, Any]:
             for run in item.document.runs
         ],
     }
+
+
+def numbered(asked: FillQuestion) -> dict[str, Any]:
+    """Return the patterns and readings of a question by the numbers of the gaps that are left."""
+    accepted = {one.gap for one in asked.accepted}
+    numbers = [one.gap for one in asked.patterns] + [one.gap for one in asked.readings]
+    if taken := accepted & set(numbers):
+        raise CaesuraError(f"The lacuna {min(taken)} has a reading that is accepted already.")
+    patterns = {_left(one.gap, accepted): one.pattern for one in asked.patterns}
+    readings: dict[int, list[str]] = {}
+    for reading in asked.readings:
+        readings.setdefault(_left(reading.gap, accepted), []).append(reading.part)
+    return {"patterns": patterns or None, "readings": readings or None}
+
+
+def _left(number: int, accepted: Set[int]) -> int:
+    return number - sum(other < number for other in accepted)
 
 
 def tell_lacunae(
@@ -97,6 +114,7 @@ def _written(item: EditionItem, run: Run, part: str, new: bool) -> str:
 
 def _new_words(fill: Fill, place: int) -> set[str]:
     """Return the readings of a gap that rather begin with a word than go on with one."""
+    assert isinstance(fill.item, TextItem)
     chances: dict[str, float] = {}
     for values, chance in fill.readings[place].frames:
         span = Span(0, len(values))

@@ -251,7 +251,7 @@ class Lacuna(BaseModel):
 
     number: int = Field(description="From left to right, from 0; accepted ones are counted, too.")
     part: str
-    marks: list[list[int]] = Field(
+    marks: list[tuple[int, int]] = Field(
         description="Its places in the text that was sent, as characters: first, and after last."
     )
 

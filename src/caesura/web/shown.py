@@ -12,7 +12,7 @@ from caesura.kinds.text.notation import ANY
 from caesura.sequence import Span
 from caesura.web.editions import stretches
 
-SIGNS = {"ex": "()", "del": "⟦⟧", "surplus": "{}", "add": "\\/"}
+SIGNS = {"ex": ("(", ")"), "del": ("⟦", "⟧"), "surplus": ("{", "}"), "add": ("\\", "/")}
 DELETED = {"del", "surplus"}  # shown, though they are no part of the text
 DOTS = 12  # lost letters that are written as dots
 
@@ -190,8 +190,7 @@ class Signs(epidoc.Edition):
             return ("[===]", "") if attributes.get("unit") in epidoc.LINES else ("(…)", "")
         if name == "gap":
             return "[", "]"
-        opening, closing = SIGNS.get(name, ("", ""))
-        return opening, closing
+        return SIGNS.get(name, ("", ""))
 
     def _sign(self, shown: str) -> None:
         place = max(self.known[1], self._place(max(self.known[0], self.parser.CurrentByteIndex)))
