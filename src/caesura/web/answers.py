@@ -140,8 +140,8 @@ def view(fillers: Fillers, asked: ViewQuestion) -> dict[str, Any]:
 
 def edition(fillers: Fillers, asked: EditionQuestion) -> EditionAnswer:
     """Return a text with its lacunae filled, in some notation."""
-    filler, item = _open(fillers, asked)
-    return EditionAnswer(content=export(filler.kind, edition_of(item), asked))
+    _, item = _open(fillers, asked)
+    return EditionAnswer(content=export(edition_of(item), asked))
 
 
 def _open(fillers: Fillers, asked: ViewQuestion) -> tuple[Filler, Item]:

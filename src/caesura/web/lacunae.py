@@ -6,7 +6,7 @@ from typing import Any
 
 from caesura.errors import CaesuraError
 from caesura.filler import Fill
-from caesura.kinds.base import Item, Kind
+from caesura.kinds.base import Item
 from caesura.kinds.text import TextItem
 from caesura.kinds.text.document import Run
 from caesura.kinds.text.edition import EditionItem, EpiDocItem
@@ -77,17 +77,17 @@ def tell_lacunae(
     runs = [(n, run) for n, run in enumerate(item.document.runs) if n not in accepted]
     found = []
     for place, ((number, run), gap) in enumerate(zip(runs, gaps, strict=True)):
-        new = _new_words(fill, place) if not begins_word(item, run) else set()
+        new = _new_words(fill, place)
         for one in gap["candidates"]:
-            one["part"] = " " * (one["part"] in new) + one["part"]
+            one["part"] = _written(item, run, one["part"], one["part"] in new)
         part = fill.candidates[0].parts[place]
-        found.append(
-            Lacuna(number=number, part=" " * (part in new) + part, marks=stretches(item, run))
-        )
+        marks = [(span.start, span.stop) for span in stretches(item, run)]
+        part = _written(item, run, part, part in new)
+        found.append(Lacuna(number=number, part=part, marks=marks))
     return found
 
 
-def export(kind: Kind, item: EditionItem, asked: EditionQuestion) -> str:
+def export(item: EditionItem, asked: EditionQuestion) -> str:
     """Return a text with its lacunae filled, in the notation that is asked for."""
     if asked.format == "epidoc" and not isinstance(item, EpiDocItem):
         raise CaesuraError("Only an EpiDoc file can be written as one.")

@@ -10,7 +10,7 @@ export function lengthOf({ shortest, longest, stated }) {
 
 function spokenLength(gap) {
   if (!gap.stated) return "an unknown number of letters";
-  return gap.longest === 1 ? "one letter" : `${lengthOf(gap).replace("–", " to ")} letters`;
+  return gap.longest === 1 ? "1 letter" : `${lengthOf(gap)} letters`;
 }
 
 // The letters of a reading, each as sure as it is; blanks between words are no steps of some models.
