@@ -134,14 +134,14 @@ def test_files_come_in_and_go_out(page, tmp_path):
     assert name == "letter-restored.xml"
     gap = '<gap reason="lost" quantity="4" unit="character"/>'
     before, after = short.split(gap)
-    assert content.startswith(before + '<supplied reason="lost" resp="#caesura">του κ</supplied>')
+    assert content.startswith(before + '<supplied reason="lost" resp="#caesura">τοῦ κ</supplied>')
     assert content.endswith(after.split("/>", 1)[1].split("<lb", 1)[1])
     page.check("#others")
     assert "<rdg>" in downloaded(page, "#export-epidoc")[1]
     name, content = downloaded(page, "#export-leiden")
     assert name == "letter-restored.txt"
-    assert "εἰ [του κ] κ̣α̣ὶ ⟦τὰ⟧ ἄλλα [" in content
-    assert "εἰ του κ καὶ ἄλλα " in downloaded(page, "#export-plain")[1]
+    assert "εἰ [τοῦ κ] κ̣α̣ὶ ⟦τὰ⟧ ἄλλα [" in content
+    assert "εἰ τοῦ κ καὶ ἄλλα " in downloaded(page, "#export-plain")[1]
     told = json.loads(downloaded(page, "#export-json")[1])
     assert told["accepted"] == [{"gap": 0, "part": "τοῦ κ"}]
     assert told["fill"]["lacunae"][0]["number"] == 1

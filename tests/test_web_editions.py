@@ -90,7 +90,7 @@ def test_the_rest_is_filled_given_what_was_accepted(client, filler):
     accepted = [{"gap": 0, "part": "τοῦ κ"}]
     told = ask(client, "fill", accepted=accepted)
     assert [one["number"] for one in told["lacunae"]] == [1, 2]
-    by_hand = filler.fill(LEIDEN.replace("....", "του κ"))
+    by_hand = filler.fill(LEIDEN.replace("....", "τοῦ κ"))
     assert told["best"] == by_hand.best
     for gap, other in zip(told["gaps"], by_hand.gaps, strict=True):
         ours = [one["probability"] for one in gap["candidates"]]
@@ -118,6 +118,15 @@ def test_readings_may_be_longer_or_shorter_than_the_lacuna(filler):
     assert restore(item, {0: "κλμνξ"}, {}, False) == "αβγ[κλμνξ]δ[.]\n[..]ε"
     assert restore(item, {0: "κ", 1: "λμνξο"}, {}, False) == "αβγ[κ]δ[λ]\n[μνξο]ε"
     assert restore(item, {1: "λ"}, {}, False) == "αβγ[...]δ[λ]\n[..]ε"
+
+
+def test_readings_are_written_as_they_were_typed(filler):
+    item = filler.kind.open("αβγ[...]δ ..\nε")
+    assert restore(item, {0: "τοῦ Κ", 1: " ἐς"}, {}, False) == "αβγ[τοῦ Κ]δ [ἐς]\nε"
+    assert restore(item, {0: "το(ῦ)"}, {}, False) == "αβγ[του]δ ..\nε"  # signs are not typed
+    item = filler.kind.open('<ab>αβ<gap quantity="3" unit="character"/></ab>')
+    typed = '<ab>αβ<supplied reason="lost" resp="#caesura">τοῦ</supplied></ab>'
+    assert restore(item, {0: "τοῦ"}, {}, False) == typed
 
 
 def test_epidoc_is_written_back_byte_for_byte_but_for_the_gap(client):

@@ -1,8 +1,11 @@
 """Damaged texts: their lacunae, with the readings that a client accepts or asks about."""
 
+import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -10,13 +13,16 @@ from jaxtyping import Bool, Int
 from caesura.errors import CaesuraError
 from caesura.kinds.base import Item
 from caesura.kinds.text.document import Document, Mark, Run
-from caesura.kinds.text.edition import EditionItem, Readings
+from caesura.kinds.text.edition import EditionItem, EpiDocItem, Readings
+from caesura.kinds.text.leiden import PLAIN
 from caesura.kinds.text.normalise import CLUSTER, capital, normaliser, words_of
 from caesura.kinds.text.pattern import shortened
 from caesura.kinds.text.text import CODE_POINTS, codes_of
 from caesura.sequence import Span, runs
 
 Parts = Mapping[int, str]  # what stands in lacunae, by their numbers
+SUPPLIED = re.compile(r"(?<=>)[^<>]+(?=</supplied>)")  # the letters in what is written
+BRACKETED = re.compile(r"[^\[\] ][^\[\]]*")
 Places = Sequence[tuple[Span, str]]  # what is replaced in a text, from left to right, and by what
 
 
@@ -44,7 +50,7 @@ def accept(item: Item, parts: Parts) -> Item:
         return item
     opened = edition_of(item)
     letters = _letters(opened, parts)
-    places = _changes(opened, letters)
+    places = _as_typed(opened, parts, _changes(opened, letters))
     text = _spliced(opened.original, places)
     return replace(opened, original=text, edited=_accepted(opened, letters, text, places))
 
@@ -64,7 +70,7 @@ def restore(item: EditionItem, parts: Parts, readings: Mapping[int, Readings], o
         Whether the other readings are written too, as EpiDoc can.
     """
     places = _changes(item, _letters(item, parts), readings, others)
-    return _spliced(item.original, places)
+    return _spliced(item.original, _as_typed(item, parts, places))
 
 
 def begins_word(item: EditionItem, run: Run) -> bool:
@@ -123,6 +129,25 @@ def _seen(item: EditionItem, run: Run, part: str) -> str:
     if not letters:
         raise CaesuraError(f"The reading {shortened(part)} has no letters.")
     return letters
+
+
+def _as_typed(item: EditionItem, parts: Parts, places: Places) -> Places:
+    """Return changes with the accents and capitals of the readings, which a net may not see.
+
+    A reading that is written at several places, or has signs of the notation, is left as it is.
+    """
+    changed, runs_of = list(places), item.document.runs
+    starts = [place.start for place, _ in places]
+    for number, part in parts.items():
+        marks = runs_of[number].marks
+        first, after = bisect_left(starts, marks[0].start), bisect_left(starts, marks[-1].stop)
+        if after - first == 1 and PLAIN.fullmatch(part):
+            place, new = changed[first]
+            is_xml = isinstance(item, EpiDocItem)
+            typed = escape(part.strip()) if is_xml else part.strip()
+            if found := (SUPPLIED if is_xml else BRACKETED).search(new):
+                changed[first] = place, new[: found.start()] + typed + new[found.end() :]
+    return changed
 
 
 def _shares(run: Run, length: int) -> list[int]:
