@@ -72,7 +72,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     accepted = (
         {one.gap: one.part for one in asked.accepted} if isinstance(asked, FillQuestion) else {}
     )
-    item = accept(sent, accepted)
+    item = _within_bounds(accept(sent, accepted))
     pinned = _mask(filler.kind, item, asked.pinned)
     if asked.pinned:
         if filler.kind.frame.name != "binary":
@@ -161,12 +161,15 @@ def _open(fillers: Fillers, asked: ViewQuestion) -> tuple[Filler, Item]:
             raise CaesuraError(
                 f"The sequence is not in base64, as a file of {filler.kind.name} must be sent."
             ) from None
-    item = filler.kind.open_content(content)
+    return filler, _within_bounds(filler.kind.open_content(content))
+
+
+def _within_bounds(item: Item) -> Item:
     if (steps := len(item.sequence)) > STEPS:
         raise CaesuraError(
             f"The sequence has {steps} steps, and the server takes {STEPS} at most: send a part."
         )
-    return filler, item
+    return item
 
 
 @lru_cache(maxsize=64)

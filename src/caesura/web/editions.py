@@ -153,9 +153,12 @@ def _as_typed(item: EditionItem, parts: Parts, places: Places) -> Places:
 def _shares(run: Run, length: int) -> list[int]:
     """Return how many letters each mark of a lacuna has; the last has what is too much."""
     shares = run.shares(max(length, run.gap.shortest))
-    shares[-1] += max(0, length - sum(shares))
+    excess = sum(shares) - length
+    shares[-1] += max(0, -excess)
     for number in reversed(range(len(shares))):
-        shares[number] -= min(shares[number], sum(shares) - length)
+        less = min(shares[number], max(0, excess))
+        shares[number] -= less
+        excess -= less
     return shares
 
 
@@ -183,20 +186,24 @@ def _accepted(item: EditionItem, letters: Parts, text: str, places: Places) -> D
     def moved(place: Any) -> Any:
         return place + shifts[np.searchsorted(stops, place, side="right")]
 
-    filled = {
-        document.runs[number].gap.at: (document.runs[number], new)
-        for number, new in letters.items()
-    }
-    before = np.repeat(list(filled), [len(new) for _, new in filled.values()]).astype(np.int64)
+    filled = [(document.runs[number], new) for number, new in letters.items()]
+    sizes = [len(new) for _, new in filled]
+    before = np.repeat(np.array([run.gap.at for run, _ in filled], np.int64), sizes)
+    at = np.repeat(moved(np.array([run.marks[0].start for run, _ in filled], np.int64)), sizes)
     ends = np.zeros(len(before), bool)
-    ends[np.cumsum([len(new) for _, new in filled.values()]) - 1] = [
-        run.marks[-1].ends for run, _ in filled.values()
+    ends[np.cumsum(sizes) - 1] = [run.marks[-1].ends for run, _ in filled]
+    new = codes_of("".join(new for _, new in filled))
+    codes = np.insert(codes_of(document.letters), before, new)
+    taken = {run.gap.at for run, _ in filled}
+    marks = [
+        mark._replace(
+            at=mark.at + int(np.searchsorted(before, mark.at)),
+            start=int(moved(mark.start)),
+            stop=int(moved(mark.stop)),
+        )
+        for mark in document.marks
+        if mark.at not in taken
     ]
-    at = np.array([moved(filled[place][0].marks[0].start) for place in before.tolist()], np.int64)
-    codes = np.insert(
-        codes_of(document.letters), before, codes_of("".join(new for _, new in filled.values()))
-    )
-    kept = [mark for mark in document.marks if mark.at not in filled]
     return Document(
         text,
         codes.tobytes().decode(*CODE_POINTS),
@@ -204,14 +211,7 @@ def _accepted(item: EditionItem, letters: Parts, text: str, places: Places) -> D
         np.insert(moved(document.stops), before, at),
         np.insert(document.bracketed, before, True),
         np.insert(document.ends, before, ends),
-        tuple(
-            mark._replace(
-                at=mark.at + int(np.count_nonzero(before < mark.at)),
-                start=int(moved(mark.start)),
-                stop=int(moved(mark.stop)),
-            )
-            for mark in kept
-        ),
+        tuple(marks),
     )
 
 

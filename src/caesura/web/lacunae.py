@@ -75,6 +75,8 @@ def tell_lacunae(
     if not isinstance(item, EditionItem):
         return []
     runs = [(n, run) for n, run in enumerate(item.document.runs) if n not in accepted]
+    if len(runs) != len(gaps):  # since more is missing than the text itself marks
+        return []
     found = []
     for place, ((number, run), gap) in enumerate(zip(runs, gaps, strict=True)):
         new = _new_words(fill, place)
