@@ -132,6 +132,20 @@ class EditionItem(TextItem):
         others
             Whether the other readings are written too, as EpiDoc can.
         """
+        text, done, parts = self.original, 0, list[str]()
+        for place, new in self.changes(values, missing, readings, others):
+            parts += [text[done : place.start], new]
+            done = place.stop
+        return "".join([*parts, text[done:]])
+
+    def changes(
+        self,
+        values: Int[np.ndarray, "T D"],
+        missing: Bool[np.ndarray, "T D"],
+        readings: List[Readings] = (),
+        others: bool = False,
+    ) -> list[tuple[Span, str]]:
+        """Return what `edition` writes: places in the text, from left to right, and what is new."""
         self._check_shape(missing)
         if self.open_gaps:
             raise CaesuraError("A gap whose length is not known cannot be written.")
@@ -139,13 +153,12 @@ class EditionItem(TextItem):
             readings = [[(undivided(part), chance) for part, chance in of] for of in readings]
         spans = runs(missing[:, 0])
         starts = [span.start for span in spans]
-        text, done, parts = self.original, 0, list[str]()
+        found = []
         for change in self._changes(values[:, 0], missing[:, 0]):
             number = bisect_right(starts, change.step) - 1
             cut = change.cut(spans[number], readings[number]) if readings else {}
-            parts += [text[done : change.start], self._render(change, cut, others)]
-            done = change.stop
-        return "".join([*parts, text[done:]])
+            found.append((Span(change.start, change.stop), self._render(change, cut, others)))
+        return found
 
     def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
         return self._divided(super().part(values, gap))
