@@ -151,7 +151,7 @@ class Kind(ABC):
     >>> from caesura.kinds import KINDS
     >>> kind = KINDS["text"].learn(["a cab"])
     >>> kind
-    Text(alphabet=' abc', gap_char='_', brackets='{}', notation='plain', normalise='', lost='')
+    Text(alphabet=' abc', gap_char='_', brackets='{}', notation='plain', normalise='', lost='', divided=True)
     >>> kind.frame
     FrameSpec(name='categorical', size=4, informing=0, categories=())
     """

@@ -37,21 +37,21 @@ def prepare(
     kind: type[Kind],
     chosen: Chosen,
     seed: int,
-    known: Kind | None = None,
+    given: Kind | None = None,
 ) -> Prepared:
     """Return the data as numbers, with its kind and its one-gram.
 
-    The kind is learnt from the data, unless it is known.
+    The kind is learnt from the data, unless it is given.
     """
     items = as_list(data)
     packed = _find_packed(kind, items)
     if packed:
-        check_fields(packed, chosen.kind_fields if known is None else asdict(known))
+        check_fields(packed, chosen.kind_fields if given is None else asdict(given))
         learnt: Kind = packed.kind
         pieces: Pieces = packed.pieces
     else:
         raw = _raw_items(kind, items)
-        learnt = kind.learn(raw, **chosen.kind_fields) if known is None else known
+        learnt = kind.learn(raw, **chosen.kind_fields) if given is None else given
         pieces = _read(learnt, raw, "training data")
     if valid is None:
         split = hold_out(pieces, chosen.recipe.held_out, seed)

@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from caesura import __version__
@@ -218,9 +220,8 @@ def _kind_of(start: Filler, kind_type: type[Kind], chosen: Chosen) -> Kind:
 
 def _continued(new: Net, old: Net) -> Net:
     """Return a net that is trained further."""
-    if jax.tree.structure(new) != jax.tree.structure(old) or any(
-        a.shape != b.shape for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)
-    ):
+    alike = jax.tree.map(jnp.shape, new), jax.tree.map(jnp.shape, old)
+    if not eqx.tree_equal(*alike):
         raise CaesuraError(
             f"The {new.name} net of the model to start from has other sizes than the recipe: "
             "cell, hidden, layers, head_hidden and missing_input must be the same."
