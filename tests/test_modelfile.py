@@ -117,7 +117,7 @@ def test_info_speaks_of_the_file_without_its_weights(place):
     place.write_bytes(content[:-1] + b"\x7f")  # an altered weight is not looked at
     info = read_info(place)
     fields = {"alphabet": ALPHABET, "gap_char": "_", "brackets": "{}"}
-    fields |= {"notation": "plain", "normalise": "", "lost": ""}
+    fields |= {"notation": "plain", "normalise": "", "lost": "", "divided": True}
     assert info["kind"] == {"name": "text", "fields": fields}
     assert (info["strategy"], info["training"]) == ("nade", TRAINING)
     assert (info["format"], info["caesura"]) == (2, caesura.__version__)

@@ -65,7 +65,7 @@ def test_a_kind_is_made_of_plain_values():
     kind = learn([STRANGE], gap_char="?")
     _ = kind.open("a").sequence  # whatever it keeps for later
     told = json.loads(json.dumps(dataclasses.asdict(kind)))
-    fields = {"alphabet", "gap_char", "brackets", "notation", "normalise", "lost"}
+    fields = {"alphabet", "gap_char", "brackets", "notation", "normalise", "lost", "divided"}
     assert set(told) == fields
     assert Text(**told) == kind
     assert kind.symbols() == list(kind.alphabet)

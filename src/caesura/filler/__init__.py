@@ -1,10 +1,12 @@
 """A trained model, ready to use, and what it answers with."""
 
-from caesura.filler.fill import Candidate, Fill, GapFill, LogProb, Marginals, Reading, SeriesFill
+from caesura.filler.fill import Candidate, Fill, GapFill, LogProb, Reading
 from caesura.filler.filler import Filler
 from caesura.filler.loading import join, load
+from caesura.filler.marginals import Marginals
 from caesura.filler.passes import Method
 from caesura.filler.request import Request
+from caesura.filler.series_fill import SeriesFill
 
 __all__ = [
     "Candidate",

@@ -7,10 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from caesura.filler.draft import Draft
-from caesura.filler.fill import Completion, Fill, LogProb, Readings, SeriesFill
+from caesura.filler.fill import Completion, Fill, LogProb, Readings
 from caesura.filler.passes import Filled
 from caesura.filler.running import Opened
 from caesura.filler.searching import Searched
+from caesura.filler.series_fill import SeriesFill
 from caesura.kinds.base import Kind
 from caesura.sequence import Sequence as Steps
 

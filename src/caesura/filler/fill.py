@@ -4,12 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from caesura.filler.passes import quantile_of
 from caesura.kinds.base import Item, Kind
 from caesura.sequence import Sequence as Steps
 from caesura.sequence import Span
@@ -217,13 +217,21 @@ class Fill:
         found = []
         spans = spans_of(self.between, self.completions[0].lengths)
         for span, (frames, lengths) in zip(spans, self.readings, strict=False):
-            parts = [
-                Reading(self.item.part(values, Span(0, len(values))), chance)
-                for values, chance in frames
-            ]
+            parts = self._readings(frames)
             covered = min(1.0, sum(one.probability for one in parts))
             found.append(GapFill(span, parts, covered, lengths))
         return found
+
+    def _readings(self, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> list[Reading]:
+        """Return the readings of a gap; those that are written alike are one."""
+        parts = [self.item.part(values, Span(0, len(values))) for values, _ in frames]
+        readings = [Reading(part, chance) for part, (_, chance) in zip(parts, frames, strict=True)]
+        if not all(isinstance(part, str) for part in parts) or len(set(parts)) == len(parts):
+            return readings
+        chances: dict[str, float] = {}
+        for part, chance in readings:
+            chances[part] = chances.get(part, 0.0) + chance
+        return sorted(starmap(Reading, chances.items()), key=lambda one: -one.probability)
 
     @property
     def covered(self) -> float | None:
@@ -271,7 +279,7 @@ class Fill:
             "seed": self.seed,
             "ended": self.ended,
         }
-        return _finite(document)
+        return finite(document)
 
     def to_json(self) -> str:
         """Return `to_dict` as one JSON document."""
@@ -309,78 +317,6 @@ class Fill:
         return Candidate(self._write(one), one.log_prob, parts)
 
 
-class SeriesFill(Fill):
-    """A filled table: `best` has the medians of the draws, and the likeliest levels of categories.
-
-    Attributes
-    ----------
-    drawn : array of shape (draws, places)
-        The random fills that the answer is made of, as the nets see them.
-
-    Examples
-    --------
-    >>> import numpy as np, caesura
-    >>> table = np.sin(np.arange(300.0))[:, None]
-    >>> table[40:43] = np.nan
-    >>> small = {"hidden": 8, "head_hidden": 8, "batch": 4, "steps": 20}
-    >>> filler = caesura.train([table], kind="series", validate_every=10, **small)
-    >>> fill = filler.fill(table)
-    >>> low, high = fill.quantile([0.05, 0.95])
-    >>> bool(np.all(low[40:43] <= fill.best[40:43]) and np.all(fill.best[40:43] <= high[40:43]))
-    True
-    """
-
-    @property
-    def drawn(self) -> Shaped[np.ndarray, "draws places"]:
-        """The random fills that the answer is made of, as the nets see them."""
-        return np.stack([one.values for one in self.completions[1:]])
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """None: two draws of real numbers are never alike."""
-        return []
-
-    @property
-    def covered(self) -> None:
-        """None, since there are no candidates."""
-        return None
-
-    def quantile(self, q: float | Sequence[float]) -> Any:
-        """Return the table with quantiles of the draws in its gaps.
-
-        Parameters
-        ----------
-        q
-            A level between 0 and 1, or several.
-
-        Returns
-        -------
-        table or list of tables
-            In the user's own form; a list if `q` is one. Categories have no quantiles: they are
-            filled as in `best`.
-        """
-        levels = np.atleast_1d(q).tolist()
-        spec, values = self.kind.frame, self.sequence.values
-        tables = [
-            self.item.write(quantile_of(spec, self.places, values, self.drawn, level), self.missing)
-            for level in levels
-        ]
-        return tables if np.ndim(q) else tables[0]
-
-    def probabilities(self) -> dict[str, Any]:
-        """Return, by the name of each category, how often each of its levels was drawn.
-
-        Returns
-        -------
-        dict of tables
-            A column for each level; in the form of the user's table. What is observed has
-            probability 1.
-        """
-        means = self.sequence.values.copy()
-        means[self.missing] = self.drawn.mean(axis=0)
-        return self.item.probabilities(means)
-
-
 def spans_of(between: Sequence[int], lengths: Sequence[int]) -> list[Span]:
     """Return the steps of gaps of some lengths, with so many observed steps before each."""
     spans, at = [], 0
@@ -388,51 +324,6 @@ def spans_of(between: Sequence[int], lengths: Sequence[int]) -> list[Span]:
         spans.append(Span(at + observed, at + observed + length))
         at += observed + length
     return spans
-
-
-@dataclass(frozen=True, eq=False)
-class Marginals:
-    """The distribution at each missing place by itself.
-
-    Attributes
-    ----------
-    places : array of shape (places, 2)
-        The step and the component of each.
-    symbols : list
-        What the K columns stand for; for series, standardised numbers, one in each of the bins in
-        which the distribution is given.
-    log_probs, standard_errors : arrays of shape (places, K)
-
-    Examples
-    --------
-    >>> import caesura
-    >>> caesura.load("text").marginals("The qu_ck brown fox", strategy="nade").top(1)[0][0][0]
-    'i'
-    """
-
-    places: Int[np.ndarray, "places 2"]
-    symbols: list[Any]
-    log_probs: Float[np.ndarray, "places K"]
-    standard_errors: Float[np.ndarray, "places K"]
-
-    def top(self, n: int) -> list[list[tuple[Any, float]]]:
-        """Return the `n` most probable symbols at each place, with their probabilities."""
-        order = np.argsort(-self.log_probs, axis=1)[:, :n]
-        return [
-            [(self.symbols[k], float(np.exp(row[k]))) for k in likeliest]
-            for row, likeliest in zip(self.log_probs, order, strict=True)
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        return _finite(
-            {
-                "places": self.places.tolist(),
-                "symbols": self.symbols,
-                "log_probs": self.log_probs.tolist(),
-                "standard_errors": self.standard_errors.tolist(),
-            }
-        )
 
 
 def _gap_as_json(gap: GapFill) -> dict[str, Any]:
@@ -449,10 +340,10 @@ def _gap_as_json(gap: GapFill) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The value with None for numbers that JSON cannot hold."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -7,35 +7,28 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.errors import CaesuraError
+from caesura.filler.answering import fill_opened
 from caesura.filler.anytime import improve
-from caesura.filler.assemble import from_draws, from_search, nothing_missing
-from caesura.filler.fill import Fill, LogProb, Marginals
+from caesura.filler.fill import Fill, LogProb
+from caesura.filler.marginals import Marginals
+from caesura.filler.opening import method_of, open_complete, open_request
 from caesura.filler.passes import (
     Chances,
     Method,
-    fill_pass,
     marginals_pass,
     score_pass,
     seed_of,
 )
-from caesura.filler.request import Missing, Request, mask_of, split_missing
-from caesura.filler.running import Opened, Report, answer_one, method_key, run_all, work_of
-from caesura.filler.searching import search_all, search_states, search_tasks
-from caesura.filler.stretches import cut
+from caesura.filler.request import Missing, Request
+from caesura.filler.running import Opened, Report, answer_one, method_key
+from caesura.filler.searching import search_states, search_tasks
 from caesura.filler.surprise import warn_if_strange
-from caesura.kinds.base import Item
 from caesura.modelfile import Model, write_model
 from caesura.nets.bins import CENTRES
-from caesura.nets.frames import Frame
-from caesura.nets.pair import Pair
-from caesura.nets.rnn import Net, NetName
+from caesura.nets.rnn import Net
 from caesura.scoring.gaps import Evaluation, evaluate
-from caesura.sequence import Sequence
-from caesura.strategies import STRATEGIES, Strategy
-
-MOST_DRAWS = 100_000
-RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
+from caesura.strategies import Strategy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,12 +189,12 @@ class Filler(Model[Net]):
             request = one if isinstance(one, Request) else Request(one)
             try:
                 if request.seconds is None:
-                    opened[number] = self._open(request)
+                    opened[number] = open_request(self, request)
                 else:
                     answers[number] = self._improve(request, report)
             except Exception as error:
                 answers[number] = error
-        answers |= self._fill_opened(opened, report)
+        answers |= fill_opened(self.kind, opened, report)
         in_order = [answers[number] for number in sorted(answers)]
         for answer in in_order:
             if isinstance(answer, Exception) and not return_exceptions:
@@ -240,21 +233,10 @@ class Filler(Model[Net]):
         >>> filler.log_prob("The quick brown fox", missing=slice(6, 9), strategy="nade") > -3
         True
         """
-        item = self.kind.open(data)
-        nothing = item.complete.missing
-        complete = Sequence(self._frame.check(item.complete.values, nothing), nothing)
-        if complete.gaps:
-            raise CaesuraError("The data must be complete, but some of it is missing.")
-        mask = mask_of(missing, complete) & self._frame.fillable
-        self._frame.check(complete.values, mask)  # a category is missing as a whole
-        strange = mask & self._frame.unknown(complete.values)
-        if strange.any():
-            what = item.describe(int(np.argwhere(strange)[0, 0]))
-            raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
-        request = Request(item, missing, strategy=strategy, seed=seed_of(seed))
-        one = self._cut(request, item, Sequence(complete.values, mask))
+        request = Request(data, missing, strategy=strategy, seed=seed)
+        one = open_complete(self, request)
         found: list[tuple[float, float]] = answer_one(score_pass, one)
-        total = sum(nats for nats, _ in found) - self.kind.log_scale(mask)
+        total = sum(nats for nats, _ in found) - self.kind.log_scale(one.sequence.missing)
         return LogProb(total, sum(error**2 for _, error in found) ** 0.5)
 
     def marginals(
@@ -283,7 +265,7 @@ class Filler(Model[Net]):
         >>> [symbol for symbol, _ in marginals.top(2)[0]]
         ['i', 'a']
         """
-        one = self._open(Request(data, missing, strategy=strategy, seed=seed))
+        one = open_request(self, Request(data, missing, strategy=strategy, seed=seed))
         if one.item.open_gaps:
             raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
         symbols = self.kind.symbols() or CENTRES.tolist()
@@ -358,7 +340,7 @@ class Filler(Model[Net]):
 
     def group(self, request: Request) -> Hashable:
         """Return a value that is equal for requests which `fill_many` fills in one pass."""
-        one = self._open(request)
+        one = open_request(self, request)
         if not one.method.strategy.batched:
             return object()  # equal to no other
         tasks = search_tasks(one) if one.method.strategy.searches else one.tasks
@@ -370,30 +352,14 @@ class Filler(Model[Net]):
         A search goes through all groups of gaps and all their lengths, and their states count
         together.
         """
-        one = self._open(request)
+        one = open_request(self, request)
         if one.method.strategy.searches:
             return search_states(one)
         return max((one.method.states(s, one.draws) for s in one.stretches), default=0)
 
     def method(self, strategy: str | Strategy | None = None) -> Method:
         """Return the strategy with the net it works on; an error if the model cannot serve it."""
-        if not isinstance(strategy, Strategy):
-            name = self.strategy if strategy is None else strategy
-            make = lookup(STRATEGIES, name, "strategy")
-            strategy = make(**self.kind.strategy_options.get(name, {}))
-        names: tuple[NetName, ...] = (
-            ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
-        )
-        for name in names:
-            if name not in self.nets:
-                raise CaesuraError(
-                    f"The strategy '{strategy.name}' needs a {name} net, which this model lacks: "
-                    f"train one with the recipe '{RECIPES.get(name, '')}'."
-                )
-        nets = [self.nets[name] for name in names]
-        net = nets[0] if len(nets) == 1 else Pair(*nets)
-        strategy.check(net)
-        return Method(strategy, net, self.kind.rank)
+        return method_of(self, strategy)
 
     def with_kind(self, **fields: Any) -> "Filler":
         """Return the same filler with other fields of its kind, such as `gap_char`."""
@@ -420,61 +386,6 @@ class Filler(Model[Net]):
         strategy = self.method(request.strategy).strategy
         draws = self.kind.draws if request.draws is None else request.draws
         return improve(lambda one: self.fill_many([one], report=report)[0], once, strategy, draws)
-
-    def _fill_opened(
-        self, opened: dict[int, Opened], report: Report | None
-    ) -> dict[int, Fill | Exception]:
-        """Return the answer to each request."""
-        whole = {number: one for number, one in opened.items() if not one.has_gaps}
-        searched = {
-            number: one
-            for number, one in opened.items()
-            if one.has_gaps and one.method.strategy.searches
-        }
-        drawn = {n: one for n, one in opened.items() if n not in whole and n not in searched}
-        answers: dict[int, Any] = {n: nothing_missing(self.kind, one) for n, one in whole.items()}
-        work = {number: work_of(one) for number, one in drawn.items()}
-        for number, parts in run_all(fill_pass, work, report).items():
-            failed = isinstance(parts, Exception)
-            answers[number] = parts if failed else from_draws(self.kind, drawn[number], parts)
-        for number, found in search_all(searched, report).items():
-            if isinstance(found, Exception):
-                answers[number] = found
-            else:
-                answers[number] = from_search(self.kind, searched[number], *found)
-        return answers
-
-    @property
-    def _frame(self) -> Frame:
-        return next(iter(self.nets.values())).frame
-
-    def _open(self, request: Request) -> Opened:
-        """Read the data of a request, once."""
-        seed_of(request.seed)
-        whole_number("samples", request.samples, 0, MOST_DRAWS)
-        method = self.method(request.strategy)
-        item = self.kind.open(request.data)
-        steps, gaps = split_missing(request.missing)
-        mask = item.sequence.missing
-        if steps is not None:
-            mask = mask | (mask_of(steps, item.sequence) & self._frame.fillable)
-        if gaps or item.open_gaps:
-            if not method.strategy.searches:
-                raise CaesuraError(
-                    f"The strategy '{method.name}' needs to know the length of every gap; "
-                    "'search' does not."
-                )
-            item = item.with_gaps(gaps, mask)
-            mask = item.sequence.missing
-        values = self._frame.check(item.sequence.values, mask)
-        return self._cut(request, item, Sequence(values, mask))
-
-    def _cut(self, request: Request, item: Item, sequence: Sequence) -> Opened:
-        draws = self.kind.draws if request.draws is None else request.draws
-        draws = max(whole_number("draws", draws, 1, MOST_DRAWS), request.samples)
-        stretches = cut(sequence, self._frame, self.kind.stretch, self.kind.around)
-        method = self.method(request.strategy)
-        return Opened(request, item, sequence, method, draws, self.kind.around, stretches)
 
 
 def _described(name: str, net: Net) -> str:

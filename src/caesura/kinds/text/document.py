@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from caesura.errors import CaesuraError
-from caesura.kinds.text.normalise import normaliser
+from caesura.kinds.text.normalise import capital, normaliser
 from caesura.sequence import LONGEST_GAP, Gap
 
 BREAK = "\N{OBJECT REPLACEMENT CHARACTER}"  # stands for what is no letter, such as lost lines
@@ -151,7 +151,8 @@ class Builder:
     ) -> None:
         self.text, self.lost, self.collapses = text, lost, collapses
         self.see = normaliser(frozenset(words))
-        self.continuous = "blanks" in words
+        self.continuous, self.capitals = "blanks" in words, "starts" in words
+        self.starting = True  # whether a letter that comes next begins a word
         self.seen: list[str] = []  # the letters, and, for each, as in a document:
         self.starts, self.stops = array("q"), array("q")
         self.bracketed, self.ends = bytearray(), bytearray()
@@ -173,6 +174,8 @@ class Builder:
             if not seen[0].isalnum():
                 self._end_word()
             self._before()
+            if self.capitals and self.starting:
+                seen = capital(seen[0]) + seen[1:]
             # Marks for which there is no single character are letters of their own.
             for number, character in enumerate(seen):
                 self._append(character, stop if number else start, stop, state, bracketed)
@@ -189,6 +192,7 @@ class Builder:
         if shortest < longest > LONGEST_GAP:
             shortest = longest = (shortest + longest) // 2
         self._before()
+        self.starting = False
         self.marks.append(Mark(len(self.seen), start, stop, shortest, longest, bracketed))
 
     def break_off(self, start: int, stop: int) -> None:
@@ -233,6 +237,7 @@ class Builder:
         )
 
     def _append(self, letter: str, start: int, stop: int, state: State, bracketed: bool) -> None:
+        self.starting = False
         if state in self.lost:
             self.marks.append(Mark(len(self.seen), start, stop, 1, 1, bracketed, letter))
             return
@@ -252,6 +257,7 @@ class Builder:
         """Note whether a word ends after the last letter or mark."""
         if self.joined:
             return
+        self.starting = ends
         if self.marks and self.marks[-1].at == len(self.seen):
             self.marks[-1] = self.marks[-1]._replace(ends=ends)
         elif self.seen:

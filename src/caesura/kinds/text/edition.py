@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int, Int64
 from caesura.errors import CaesuraError
 from caesura.kinds.text import epidoc, leiden, plain
 from caesura.kinds.text.document import BREAK, Document, where
-from caesura.kinds.text.normalise import with_final_sigmas, words_of
+from caesura.kinds.text.normalise import divided, undivided, with_final_sigmas, words_of
 from caesura.kinds.text.notation import ANY, Lengths, Marked
 from caesura.kinds.text.text import Text, TextItem, codes_of
 from caesura.sequence import Gap, Sequence, Span, runs
@@ -135,6 +135,8 @@ class EditionItem(TextItem):
         self._check_shape(missing)
         if self.open_gaps:
             raise CaesuraError("A gap whose length is not known cannot be written.")
+        if "starts" in self._words:
+            readings = [[(undivided(part), chance) for part, chance in of] for of in readings]
         spans = runs(missing[:, 0])
         starts = [span.start for span in spans]
         text, done, parts = self.original, 0, list[str]()
@@ -144,6 +146,9 @@ class EditionItem(TextItem):
             parts += [text[done : change.start], self._render(change, cut, others)]
             done = change.stop
         return "".join([*parts, text[done:]])
+
+    def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
+        return self._divided(super().part(values, gap))
 
     def describe(self, step: int) -> str:
         found = np.flatnonzero(self._steps_of_letters == step)
@@ -169,8 +174,34 @@ class EditionItem(TextItem):
     def _words(self) -> frozenset[str]:
         return words_of(self.kind.normalise)
 
+    def _divided(self, letters: str) -> str:
+        """Return letters as the net sees them in the form in which they are written."""
+        if "starts" not in self._words:
+            return letters
+        return divided(letters) if self.kind.divided else letters.lower()
+
+    def _written(self, change: Change) -> tuple[str | None, ...]:
+        """Return the letters of a change in the form in which they are written."""
+        if None in change.letters:
+            return tuple(letter and self._divided(letter) for letter in change.letters)
+        return tuple(self._final("".join(filter(None, change.letters)), change))
+
+    def _start(self, change: Change) -> str:
+        """Return the blank before a word that begins with a change, if there is none yet."""
+        begins = (change.letters[0] or "").isupper()
+        if not (begins and self.kind.divided and "starts" in self._words):
+            return ""
+        before = int(np.searchsorted(self._steps_of_letters, change.step)) - 1
+        apart = before < 0 or bool(self.document.ends[before])
+        return "" if apart or self.original[: change.start].rstrip("[")[-1:].isspace() else " "
+
     def _final(self, letters: str, change: Change) -> str:
-        return with_final_sigmas(letters, change.ends) if "final" in self._words else letters
+        written = self._divided(letters)
+        if "final" not in self._words:
+            return written
+        if "starts" in self._words and letters[:1].islower():  # a word goes on here
+            return with_final_sigmas("α" + written, change.ends)[1:]
+        return with_final_sigmas(written, change.ends)
 
     @cached_property
     def _sizes(self) -> Int64[np.ndarray, " runs"]:
@@ -244,9 +275,7 @@ class LeidenItem(EditionItem):
         )
 
     def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
-        letters = change.letters
-        if None not in letters:
-            letters = tuple(self._final("".join(filter(None, letters)), change))
+        letters = (self._start(change), *self._written(change))
         return leiden.write_leiden(letters, change.bracketed)
 
     def _plain(self, between: str) -> bool:
@@ -262,11 +291,9 @@ class EpiDocItem(EditionItem):
         return epidoc.read_epidoc(text, self._words, self.kind.lost_states, self.lengths or ANY)
 
     def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
-        letters = change.letters
-        if None not in letters:
-            letters = tuple(self._final("".join(filter(None, letters)), change))
         known = {self._final(part, change): share for part, share in readings.items()}
-        return epidoc.write_epidoc(letters, list(known.items()), others)
+        supplied = epidoc.write_epidoc(self._written(change), list(known.items()), others)
+        return self._start(change) + supplied
 
     def _plain(self, between: str) -> bool:
         return epidoc.PLAIN.fullmatch(between) is not None
@@ -289,8 +316,8 @@ class NormalisedItem(EditionItem):
         return plain.read_plain(text, self._words, kind.gap_char, kind.brackets, self.lengths)
 
     def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
-        letters = "".join(self.kind.gap_char if one is None else one for one in change.letters)
-        return self._final(letters, change)
+        letters = (self.kind.gap_char if one is None else one for one in self._written(change))
+        return self._start(change) + "".join(letters)
 
 
 def open_edition(kind: Text, text: str) -> EditionItem:

@@ -15,6 +15,7 @@ WORDS = {
     "stops": "every stop is '.', and other punctuation is left out",
     "punctuation": "no punctuation",
     "blanks": "no blanks and line ends: letters follow each other, as in the manuscript",
+    "starts": "with 'case' and 'blanks': the first letter of a word is a capital",
 }
 PRESETS = {"letters": "case marks sigma punctuation blanks"}
 DOUBT = "\N{COMBINING DOT BELOW}"  # an editor puts it under a letter that is hard to read
@@ -47,6 +48,8 @@ def words_of(normalise: object) -> frozenset[str]:
         words |= set(PRESETS.get(word, word).split())
     if {"stops", "punctuation"} <= words:
         raise CaesuraError("The normalisations 'stops' and 'punctuation' exclude each other.")
+    if "starts" in words and not {"case", "blanks"} <= words:
+        raise CaesuraError("The normalisation 'starts' needs 'case' and 'blanks', too.")
     return frozenset(words)
 
 
@@ -90,6 +93,43 @@ def without_doubt(cluster: str) -> str:
     if DOUBT not in apart:
         return cluster
     return unicodedata.normalize("NFC", apart.replace(DOUBT, ""))
+
+
+def capital(letter: str) -> str:
+    """Return a letter as a capital, if it has one.
+
+    Examples
+    --------
+    >>> capital("α"), capital("1"), capital("ß")
+    ('Α', '1', 'ß')
+    """
+    upper = letter.upper()
+    return upper if len(upper) == 1 else letter
+
+
+def divided(letters: str) -> str:
+    """Return letters of which capitals begin words as small letters with blanks between words.
+
+    Examples
+    --------
+    >>> divided("τουΚυριου"), divided("Του")
+    ('του κυριου', 'του')
+    """
+    return "".join(
+        " " + c.lower() if i and c.isupper() else c.lower() for i, c in enumerate(letters)
+    )
+
+
+def undivided(words: str) -> str:
+    """Return words as letters that follow each other, each word but the first with a capital.
+
+    Examples
+    --------
+    >>> undivided("του κυριου")
+    'τουΚυριου'
+    """
+    first, *others = words.split() or [""]
+    return first + "".join(capital(word[0]) + word[1:] for word in others)
 
 
 def with_final_sigmas(letters: str, ends: bool) -> str:

@@ -62,6 +62,9 @@ class Text(Kind):
         `caesura.kinds.text.normalise`. What the user wrote stays as it is.
     lost
         Which letters of an edition count as lost: "restored", "doubtful", or both words.
+    divided
+        Whether new letters are divided into words, if `normalise` has the word "starts". If not,
+        readings that differ only in their division are one.
 
     Examples
     --------
@@ -79,7 +82,7 @@ class Text(Kind):
     head: ClassVar[str] = "softmax"
     options: ClassVar[tuple[str, ...]] = (
         *("alphabet", "alphabet_size", "gap_char", "brackets"),
-        *("notation", "normalise", "lost"),
+        *("notation", "normalise", "lost", "divided"),
     )
     suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz")
 
@@ -89,6 +92,7 @@ class Text(Kind):
     notation: str = "plain"
     normalise: str = ""
     lost: str = ""
+    divided: bool = True
 
     def __post_init__(self) -> None:
         _check_alphabet(self.alphabet)
@@ -97,6 +101,8 @@ class Text(Kind):
         lookup(dict.fromkeys(NOTATIONS), self.notation, "notation")
         words_of(self.normalise)
         _ = self.lost_states
+        if not isinstance(self.divided, bool):
+            raise CaesuraError(f"The option 'divided' is true or false, not {self.divided!r}.")
 
     @classmethod
     def path_of(cls, data: Any) -> Path | None:
@@ -119,6 +125,7 @@ class Text(Kind):
         notation: Any = "plain",
         normalise: Any = "",
         lost: Any = "",
+        divided: Any = True,
         **others: Any,
     ) -> "Text":
         """Return a kind with the most frequent characters of the texts, or with a given alphabet.
@@ -136,7 +143,7 @@ class Text(Kind):
             The character that marks a gap.
         brackets
             The two characters around the length of a gap, or none.
-        notation, normalise, lost
+        notation, normalise, lost, divided
             As for the kind. With a notation, each item is a whole text.
 
         Raises
@@ -153,7 +160,7 @@ class Text(Kind):
             lookup(dict.fromkeys(cls.options), name, "field of a text")
         _check_gap_char(gap_char)
         check_brackets(brackets)
-        fields = (gap_char, brackets, notation, normalise, lost)
+        fields = (gap_char, brackets, notation, normalise, lost, divided)
         counts = _count(map(cls("?", *fields).letters, items))
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size

@@ -1,0 +1,95 @@
+"""Requests, opened: their data read and checked, cut into stretches, and with a method."""
+
+from typing import Any
+
+import numpy as np
+
+from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.filler.passes import Method, seed_of
+from caesura.filler.request import Request, mask_of, split_missing
+from caesura.filler.running import Opened
+from caesura.filler.stretches import cut
+from caesura.kinds.base import Item
+from caesura.modelfile import Model
+from caesura.nets.frames import Frame
+from caesura.nets.pair import Pair
+from caesura.nets.rnn import Net, NetName
+from caesura.sequence import Sequence
+from caesura.strategies import STRATEGIES, Strategy
+
+MOST_DRAWS = 100_000
+RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
+
+
+def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
+    """Return the strategy with the net it works on; an error if the model cannot serve it."""
+    if not isinstance(strategy, Strategy):
+        name = model.strategy if strategy is None else strategy
+        make = lookup(STRATEGIES, name, "strategy")
+        strategy = make(**model.kind.strategy_options.get(name, {}))
+    names: tuple[NetName, ...] = (
+        ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
+    )
+    for name in names:
+        if name not in model.nets:
+            raise CaesuraError(
+                f"The strategy '{strategy.name}' needs a {name} net, which this model lacks: "
+                f"train one with the recipe '{RECIPES.get(name, '')}'."
+            )
+    nets = [model.nets[name] for name in names]
+    net = nets[0] if len(nets) == 1 else Pair(*nets)
+    strategy.check(net)
+    return Method(strategy, net, model.kind.rank)
+
+
+def open_request(model: Model[Net], request: Request) -> Opened:
+    """Read the data of a request, once."""
+    seed_of(request.seed)
+    whole_number("samples", request.samples, 0, MOST_DRAWS)
+    method = method_of(model, request.strategy)
+    item = model.kind.open(request.data)
+    steps, gaps = split_missing(request.missing)
+    mask = item.sequence.missing
+    if steps is not None:
+        mask = mask | (mask_of(steps, item.sequence) & _frame(model).fillable)
+    if gaps or item.open_gaps:
+        if not method.strategy.searches:
+            raise CaesuraError(
+                f"The strategy '{method.name}' needs to know the length of every gap; "
+                "'search' does not."
+            )
+        item = item.with_gaps(gaps, mask)
+        mask = item.sequence.missing
+    values = _frame(model).check(item.sequence.values, mask)
+    return _cut(model, request, item, Sequence(values, mask))
+
+
+def open_complete(model: Model[Net], request: Request) -> Opened:
+    """Read complete data, of which some is to be scored: what `missing` says."""
+    item, frame = model.kind.open(request.data), _frame(model)
+    nothing = item.complete.missing
+    complete = Sequence(frame.check(item.complete.values, nothing), nothing)
+    if complete.gaps:
+        raise CaesuraError("The data must be complete, but some of it is missing.")
+    asked: Any = request.missing  # None is refused as any other nonsense
+    mask = mask_of(asked, complete) & frame.fillable
+    frame.check(complete.values, mask)  # a category is missing as a whole
+    strange = mask & frame.unknown(complete.values)
+    if strange.any():
+        what = item.describe(int(np.argwhere(strange)[0, 0]))
+        raise CaesuraError(f"The {what} is unknown to the model, so it has no probability.")
+    seed_of(request.seed)
+    return _cut(model, request, item, Sequence(complete.values, mask))
+
+
+def _frame(model: Model[Net]) -> Frame:
+    return next(iter(model.nets.values())).frame
+
+
+def _cut(model: Model[Net], request: Request, item: Item, sequence: Sequence) -> Opened:
+    kind = model.kind
+    draws = kind.draws if request.draws is None else request.draws
+    draws = max(whole_number("draws", draws, 1, MOST_DRAWS), request.samples)
+    stretches = cut(sequence, _frame(model), kind.stretch, kind.around)
+    method = method_of(model, request.strategy)
+    return Opened(request, item, sequence, method, draws, kind.around, stretches)
