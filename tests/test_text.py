@@ -15,7 +15,8 @@ from caesura.errors import CaesuraError, CaesuraWarning, FileMissingError
 from caesura.kinds import Text
 from caesura.kinds.finding import find_files
 from caesura.kinds.text import files as text_files
-from caesura.kinds.text.text import PAPER, TextItem
+from caesura.kinds.text.alphabet import PAPER
+from caesura.kinds.text.text import TextItem
 from caesura.sequence import UNKNOWN, FrameSpec, Span
 
 PLAIN = "“Zwölf Boxkämpfer”\n\tjagten – ‘Viktor’ quer\n\n漢字 🙂 e\u0301 \ufeff \ud800 \U0010ffff"

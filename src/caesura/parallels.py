@@ -23,7 +23,7 @@ from caesura.files import cannot_read, replacing
 from caesura.kinds.text.document import BREAK, Document
 from caesura.kinds.text.epidoc import is_xml, read_epidoc
 from caesura.kinds.text.leiden import read_leiden
-from caesura.kinds.text.normalise import CLUSTER, normaliser, words_of
+from caesura.kinds.text.normalise import CLUSTER, normaliser, with_final_sigmas, words_of
 from caesura.kinds.text.plain import read_plain
 from caesura.kinds.text.text import Text
 
@@ -45,8 +45,9 @@ HEADER = 64 << 20  # bytes of a line of a file
 class Parallel(NamedTuple):
     """A passage of a corpus that is like a reading in its context.
 
-    The passage is in normalised letters, as the index has them: small, without accents and
-    punctuation, with blanks between words. "_" is a lost letter, and "…" stands for more.
+    The passage is not in the document's own spelling but in normalised letters, as the index has
+    them: small, without accents and punctuation, with blanks between words. "_" is a lost letter,
+    and "…" stands for more.
 
     Attributes
     ----------
@@ -251,7 +252,9 @@ class Parallels:
         value[seen == 1] = END
         part = value[:, inside]
         tolerated = part.shape[1] // 5
-        left, same_left = _extended(value[:, : inside.start][:, ::-1], same[:, : inside.start][:, ::-1])
+        left, same_left = _extended(
+            value[:, : inside.start][:, ::-1], same[:, : inside.start][:, ::-1]
+        )
         right, same_right = _extended(value[:, inside.stop :], same[:, inside.stop :])
         fits = ((part == MISMATCH).sum(1) <= tolerated) & (part > END).all(1)
         score = left + right + part.sum(1)
@@ -260,7 +263,7 @@ class Parallels:
             yield start, int(score[n]), int(same_left[n] + same_right[n])
 
     def _places(self, window: str) -> Int64[np.ndarray, " hits"]:
-        found, place = [], self.text.find(window)
+        found, place = list[int](), self.text.find(window)
         while place >= 0 and len(found) < MOST_FOUND:
             found.append(place)
             place = self.text.find(window, place + 1)
@@ -283,7 +286,8 @@ class Parallels:
         letters = [self.alphabet[number] for number in self.codes[start:stop].tolist()]
         begins = self.word_starts[start:stop].tolist()
         words = (" " + one if new else one for one, new in zip(letters, begins, strict=True))
-        return "".join(words).replace(BREAK, "…").strip()
+        ends = self.codes[stop] == 1 or bool(self.word_starts[stop])  # at the latest, a break
+        return with_final_sigmas("".join(words).replace(BREAK, "…").strip(), ends)
 
 
 def read_document(text: str, kind: Text) -> Document:
@@ -317,11 +321,11 @@ def _letters(document: Document) -> tuple[str, Bool[np.ndarray, " letters"]]:
 def _windows(question: Int64[np.ndarray, " n"], inside: slice, size: int) -> list[int]:
     """Return where windows of known letters start: at the reading, around it and before its end."""
     known = np.concatenate([[0], np.cumsum(question > 1)])
-    starts = np.flatnonzero(known[size:] - known[:-size] == size) if size <= len(question) else []
-    wanted = ((inside.start + inside.stop - size) // 2, inside.start, inside.stop - size)
+    starts = np.flatnonzero(known[size:] - known[:-size] == size)  # none if it is shorter
     if not len(starts):
         return []
-    nearest = [int(starts[np.argmin(np.abs(np.asarray(starts) - place))]) for place in wanted]
+    wanted = ((inside.start + inside.stop - size) // 2, inside.start, inside.stop - size)
+    nearest = [int(starts[np.argmin(np.abs(starts - place))]) for place in wanted]
     return list(dict.fromkeys(nearest))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from caesura.kinds.base import Item, Kind
+from caesura.kinds.base import Item, Kind, Written
 from caesura.sequence import Sequence as Steps
 from caesura.sequence import Span
 
@@ -93,7 +93,7 @@ class GapFill:
     Attributes
     ----------
     span : Span
-        Its first step in `Fill.best`, and the step after its last.
+        Its first step in `Fill.best`, and the step after its last; for a text, its characters.
     candidates : list of Reading
         Distinct fills, most probable first; for music in the order of `Fill.candidates`.
     covered : float
@@ -196,7 +196,15 @@ class Fill:
         For music it is the draw whose notes agree best with those of all draws, and for series it
         has the medians of the draws.
         """
-        return self._write(self.completions[0])
+        return self._best.sequence
+
+    def with_alternatives(self) -> Any:
+        """Return `best` with the other readings of each gap, if its notation can hold them.
+
+        EpiDoc can: each gap has an `<app>` with a `<rdg>` for each reading. Other texts, music and
+        series come back as `best`.
+        """
+        return self._written(self.completions[0], others=True).sequence
 
     @cached_property
     def samples(self) -> list[Any]:
@@ -215,12 +223,20 @@ class Fill:
     def gaps(self) -> list[GapFill]:
         """What is said of each gap, from left to right; none for real numbers."""
         found = []
-        spans = spans_of(self.between, self.completions[0].lengths)
-        for span, (frames, lengths) in zip(spans, self.readings, strict=False):
-            parts = self._readings(frames)
+        spans = map(self._best.span, spans_of(self.between, self.completions[0].lengths))
+        for span, parts, (_, lengths) in zip(spans, self._parts, self.readings, strict=False):
             covered = min(1.0, sum(one.probability for one in parts))
             found.append(GapFill(span, parts, covered, lengths))
         return found
+
+    @cached_property
+    def _best(self) -> Written:
+        return self._written(self.completions[0])
+
+    @cached_property
+    def _parts(self) -> list[list[Reading]]:
+        """The readings of each gap."""
+        return [self._readings(frames) for frames, _ in self.readings]
 
     def _readings(self, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> list[Reading]:
         """Return the readings of a gap; those that are written alike are one."""
@@ -240,8 +256,11 @@ class Fill:
 
     @property
     def places(self) -> Int[np.ndarray, "places 2"]:
-        """The step and the component of each missing value."""
-        return np.argwhere(self.sequence.missing)
+        """The place of each missing value in `best`, and its component.
+
+        A place is a step; for a text, the number of the character.
+        """
+        return self._best.places
 
     @property
     def values(self) -> Shaped[np.ndarray, "T D"]:
@@ -290,7 +309,7 @@ class Fill:
         return self.kind.plot(self)
 
     def __repr__(self) -> str:
-        count = f"{len(self.places)} missing values"
+        count = f"{self.missing.sum()} missing values"
         return f"<{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'>"
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:
@@ -308,8 +327,11 @@ class Fill:
         return values
 
     def _write(self, one: Completion) -> Any:
+        return self._written(one).sequence
+
+    def _written(self, one: Completion, others: bool = False) -> Written:
         item, sequence = self._opened(one)
-        return item.write(self._values(one), sequence.missing)
+        return item.written(self._values(one), sequence.missing, self._parts, others)
 
     def _candidate(self, one: Completion) -> Candidate:
         values = self._values(one)

@@ -14,13 +14,24 @@ from caesura.files import cannot_read
 MOST_BYTES = 1 << 30  # of what does not say how long it is: a packed file, or a device
 
 
+SIGNATURE = "\N{BYTE ORDER MARK}"  # some editors put it before a text; it is no part of it
+
+
 def read_text(path: Path) -> str:
     """Return the whole text of a file."""
     return "".join(read_parts(path))
 
 
-def read_parts(path: Path) -> Iterator[str]:
-    """Yield the text of a file piece by piece, since it may be larger than memory."""
+def read_signed(path: Path) -> str:
+    """Return the whole text of a file, after the mark of the encoding if it has one."""
+    return "".join(read_parts(path, signed=True))
+
+
+def read_parts(path: Path, signed: bool = False) -> Iterator[str]:
+    """Yield the text of a file piece by piece, since it may be larger than memory.
+
+    The mark of the encoding is left out unless the text is `signed`.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     empty, done = True, 0
     for block in chain(_blocks(path), [b""]):
@@ -33,8 +44,8 @@ def read_parts(path: Path) -> Iterator[str]:
                 f"The file '{path}' is not UTF-8 text: its byte {byte} cannot be read."
             ) from error
         done += len(block)
-        if empty:  # the mark of the encoding is no part of the text
-            text = text.removeprefix("\N{BYTE ORDER MARK}")
+        if empty and not signed:
+            text = text.removeprefix(SIGNATURE)
         if text:
             empty = False
             yield text
