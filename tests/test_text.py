@@ -222,7 +222,7 @@ def test_a_wrong_file_gets_one_sentence_that_names_it(tmp_path: Path, monkeypatc
         "wrong.xz": "is not a whole xz file",
         "cut.txt.xz": "is not a whole xz file",
         "bomb.xz": "holds more than 1000 bytes",
-        "folder": r"has no \*.txt or \*.txt.xz files",
+        "folder": r"has no \*.txt, \*.txt.xz or \*.xml files",
         "nowhere": "There is no file or directory",
         "nowhere.xz": "There is no file or directory",
         "latin.txt/x": "Cannot read .*: not a directory",

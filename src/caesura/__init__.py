@@ -14,6 +14,7 @@ from caesura.errors import CaesuraError, CaesuraWarning, ExtraMissingError, File
 __version__ = "0.2.0.dev0"
 
 __all__ = [
+    "Asked",
     "CaesuraError",
     "CaesuraWarning",
     "Candidate",
@@ -39,6 +40,7 @@ __all__ = [
 if TYPE_CHECKING:
     from caesura import datasets, strategies
     from caesura.filler import (
+        Asked,
         Candidate,
         Fill,
         Filler,

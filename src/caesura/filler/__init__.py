@@ -1,6 +1,6 @@
 """A trained model, ready to use, and what it answers with."""
 
-from caesura.filler.fill import Candidate, Fill, GapFill, LogProb, Reading
+from caesura.filler.fill import Asked, Candidate, Fill, GapFill, LogProb, Reading
 from caesura.filler.filler import Filler
 from caesura.filler.loading import join, load
 from caesura.filler.marginals import Marginals
@@ -9,6 +9,7 @@ from caesura.filler.request import Request
 from caesura.filler.series_fill import SeriesFill
 
 __all__ = [
+    "Asked",
     "Candidate",
     "Fill",
     "Filler",

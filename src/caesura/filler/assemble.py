@@ -202,5 +202,6 @@ def _readings_of_group(group: range, found: Searched) -> list[Readings]:
         frames = sorted(chances.values(), key=lambda one: -one[1])[:MOST]
         length = found.options[0].lengths[place]
         lengths = found.lengths if len(group) == 1 else {length: 1.0}
-        readings.append(Readings([(part, chance) for part, chance in frames], lengths))
+        asked, matching = found.asked[place], found.matching[place]
+        readings.append(Readings([tuple(one) for one in frames], lengths, asked, matching))
     return readings

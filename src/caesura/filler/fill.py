@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.kinds.base import Item, Kind, Written
+from caesura.kinds.text.automaton import Automaton
 from caesura.sequence import Sequence as Steps
 from caesura.sequence import Span
 
@@ -86,6 +87,29 @@ class Reading(NamedTuple):
     probability: float
 
 
+class Asked(NamedTuple):
+    """A reading of the user's own, weighed.
+
+    Attributes
+    ----------
+    part
+        The reading as it was given.
+    probability
+        As that of a candidate: given everything observed, and the patterns that were asked for. It
+        is averaged over all that gaps close by may hold, while the candidates are averaged over
+        what was found there, which may be a little less. If the model marks the starts of words, a
+        reading that has a blank anywhere, if only at its end, starts words there and nowhere else
+        (its first letter may start one or not); a reading without any blank has the sum over all
+        its divisions into words.
+    rank
+        One more than the number of other candidates that are more probable.
+    """
+
+    part: str
+    probability: float
+    rank: int
+
+
 @dataclass(frozen=True)
 class GapFill:
     """What is said of one gap.
@@ -100,6 +124,11 @@ class GapFill:
         The share of the probability that the candidates have together.
     lengths : dict
         The probability of each length, most probable first. A known length has probability 1.
+    asked : list of Asked
+        The readings that were asked for, in their order.
+    matching : float or None
+        The probability that the pattern of this gap holds, without patterns of gaps close by; None
+        if there is no pattern.
 
     Examples
     --------
@@ -117,6 +146,8 @@ class GapFill:
     candidates: list[Reading]
     covered: float
     lengths: dict[int, float]
+    asked: list[Asked] = field(default_factory=list)
+    matching: float | None = None
 
 
 class Completion(NamedTuple):
@@ -127,11 +158,21 @@ class Completion(NamedTuple):
     log_prob: float
 
 
+class Weighed(NamedTuple):
+    """A reading of the user's own, with its probability."""
+
+    text: str
+    letters: Automaton
+    probability: float
+
+
 class Readings(NamedTuple):
     """The fills of one gap, as the nets see them: whole frames, with their probabilities."""
 
     frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]
     lengths: dict[int, float]
+    asked: Sequence[Weighed] = ()
+    matching: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,9 +265,11 @@ class Fill:
         """What is said of each gap, from left to right; none for real numbers."""
         found = []
         spans = map(self._best.span, spans_of(self.between, self.completions[0].lengths))
-        for span, parts, (_, lengths) in zip(spans, self._parts, self.readings, strict=False):
+        for span, parts, one in zip(spans, self._parts, self.readings, strict=False):
+            frames, lengths, asked, matching = one
             covered = min(1.0, sum(one.probability for one in parts))
-            found.append(GapFill(span, parts, covered, lengths))
+            ranked = [self._asked(one, frames) for one in asked]
+            found.append(GapFill(span, parts, covered, lengths, ranked, matching))
         return found
 
     @cached_property
@@ -236,7 +279,12 @@ class Fill:
     @cached_property
     def _parts(self) -> list[list[Reading]]:
         """The readings of each gap."""
-        return [self._readings(frames) for frames, _ in self.readings]
+        return [self._readings(one.frames) for one in self.readings]
+
+    def _asked(self, own: Weighed, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> Asked:
+        others = [one for one in frames if not own.letters.accepts(one[0][:, 0])]
+        better = sum(one.probability > own.probability for one in self._readings(others))
+        return Asked(own.text, own.probability, 1 + better)
 
     def _readings(self, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> list[Reading]:
         """Return the readings of a gap; those that are written alike are one."""
@@ -359,6 +407,8 @@ def _gap_as_json(gap: GapFill) -> dict[str, Any]:
         "covered": gap.covered,
         "lengths": {str(length): chance for length, chance in gap.lengths.items()},
         "candidates": candidates,
+        "asked": [one._asdict() for one in gap.asked],
+        "matching": gap.matching,
     }
 
 

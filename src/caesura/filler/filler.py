@@ -20,7 +20,7 @@ from caesura.filler.passes import (
     score_pass,
     seed_of,
 )
-from caesura.filler.request import Missing, Request
+from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
 from caesura.filler.searching import search_states, search_tasks
 from caesura.filler.surprise import warn_if_strange
@@ -68,6 +68,8 @@ class Filler(Model[Net]):
         strategy: str | Strategy | None = None,
         seed: int = 0,
         seconds: float | int | None = None,
+        patterns: Patterns | None = None,
+        readings: Readings | None = None,
         report: Report | None = None,
     ) -> Fill:
         """Complete a sequence of any length; what is observed comes back untouched.
@@ -96,6 +98,19 @@ class Filler(Model[Net]):
             How long to search for better fills: a quick answer is improved by wider searches, or by
             more draws, until the ranking has settled or the next attempt would take too long.
             `Fill.ended` says which. The first answer is given in any case.
+        patterns
+            For text and the strategy `search`: a regular expression over the letters of a gap, by
+            the gap's number from left to right, as in ``{0: "th.*"}``, or as a string if there is
+            one gap. Only fills that match it as a whole are searched, and all probabilities are
+            given that they match; `GapFill.matching` is the probability that they do. The syntax is
+            that of `re`, without lookaround, references and flags. A `.` is any letter of the
+            alphabet. Letters are normalised as those of the text. If the model marks the starts of
+            words, a blank says that a word starts at the next letter; blanks that are not written
+            are free.
+        readings
+            For text and the strategy `search`: readings of one's own, by the gap's number, as in
+            ``{0: ["this", "that"]}``, or as a list if there is one gap. `GapFill.asked` has the
+            probability and the rank of each.
         report
             Called with the number of stretches that are filled and of all stretches.
 
@@ -124,7 +139,8 @@ class Filler(Model[Net]):
         ['ick', 'een']
         """
         item = self.kind.open(data)
-        request = Request(item, missing, samples, draws, strategy, seed, seconds)
+        asked = (patterns, readings)
+        request = Request(item, missing, samples, draws, strategy, seed, seconds, *asked)
         fill = self.fill_many([request], report=report)[0]
         if "bidirectional" in self.nets:
             warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)

@@ -6,8 +6,10 @@ import numpy as np
 
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.filler.passes import Method, seed_of
+from caesura.filler.questions import questions_of
 from caesura.filler.request import Request, mask_of, split_missing
 from caesura.filler.running import Opened
+from caesura.filler.searching import draft_of
 from caesura.filler.stretches import cut
 from caesura.kinds.base import Item
 from caesura.modelfile import Model
@@ -60,8 +62,15 @@ def open_request(model: Model[Net], request: Request) -> Opened:
             )
         item = item.with_gaps(gaps, mask)
         mask = item.sequence.missing
+    if request.asks and not method.strategy.searches:
+        raise CaesuraError(
+            f"Patterns and readings need the strategy 'search', not '{method.name}'."
+        )
     values = _frame(model).check(item.sequence.values, mask)
-    return _cut(model, request, item, Sequence(values, mask))
+    one = _cut(model, request, item, Sequence(values, mask))
+    if not request.asks:
+        return one
+    return one._replace(questions=questions_of(model.kind, request, draft_of(one).gaps))
 
 
 def open_complete(model: Model[Net], request: Request) -> Opened:

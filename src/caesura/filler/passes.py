@@ -29,6 +29,7 @@ from caesura.nets.pair import Nets
 from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
 from caesura.strategies import Strategy, Window, around_each
+from caesura.strategies.rules import Rule
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
 PART = 8  # fills that are drawn with one key: a fixed number, so that batches do not change them
@@ -70,6 +71,7 @@ class Task(NamedTuple):
     number: int  # of the stretch in its sequence
     draws: int
     scored: int  # so many of the draws get a score; all of them where the best is one of them
+    rule: Rule | None = None  # what a search may put into the gaps
 
     def shape(self, method: Method) -> tuple[Any, ...]:
         """Return what tasks must share to be filled in one pass."""
@@ -80,6 +82,7 @@ class Task(NamedTuple):
             method.strategy.is_exact(gap),
             self.draws,
             self.scored,
+            self.rule and self.rule.size,
         )
 
 

@@ -12,6 +12,9 @@ from caesura.sequence import Gap, Sequence
 from caesura.strategies import Strategy
 
 Missing = slice | abc.Sequence[int | Gap] | Gap | np.ndarray
+# By the numbers of gaps from left to right, or for the only gap.
+Patterns = abc.Mapping[int, str] | str
+Readings = abc.Mapping[int, abc.Sequence[str]] | abc.Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,11 @@ class Request:
         The source of all that is random.
     seconds
         How long to search for better fills; by default as long as the strategy takes.
+    patterns
+        For text: a regular expression that what is in a gap must match, by the gap's number.
+    readings
+        For text: readings of one's own, of which the probability and rank are told, by the gap's
+        number.
 
     Examples
     --------
@@ -51,6 +59,13 @@ class Request:
     strategy: str | Strategy | None = None
     seed: int = 0
     seconds: float | int | None = None
+    patterns: Patterns | None = None
+    readings: Readings | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether something is asked about single gaps."""
+        return self.patterns is not None or self.readings is not None
 
 
 def split_missing(missing: Missing | None) -> tuple[Missing | None, list[Gap]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 from caesura.filler.passes import Method, Task, batches
+from caesura.filler.questions import Questions
 from caesura.filler.request import Request
 from caesura.filler.stretches import Stretch
 from caesura.kinds.base import Item
@@ -23,6 +24,7 @@ class Opened(NamedTuple):
     draws: int
     around: int  # how many steps a stretch sees on either side
     stretches: list[Stretch]
+    questions: Questions | None = None  # about single gaps
 
     @property
     def has_gaps(self) -> bool:

@@ -14,15 +14,23 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from caesura.filler.draft import Draft, make_draft
+from caesura.filler.fill import Weighed
 from caesura.filler.passes import Method, Task, prepare
+from caesura.filler.questions import Questions
 from caesura.filler.running import Opened, Report, Work, method_key, run_all
-from caesura.sequence import LONGEST_GAP
-from caesura.strategies import Search
+from caesura.filler.stretches import Stretch
+from caesura.kinds.text.automaton import Automaton
+from caesura.sequence import LONGEST_GAP, Span
+from caesura.strategies import Search, Window
+from caesura.strategies.rules import Rule, make_rules
 
 QUICK = 8  # the quick search keeps so many times fewer fills
 LENGTH_DRAWS = 128  # to compare lengths takes a better estimate than to rank fills of one length
 ROUNDS = 2  # of the full search, at most
 NEAR = 100  # observed steps; what is farther away hardly matters
+
+
+Rules = tuple[Automaton | None, ...]  # what may stand in each gap of a group
 
 
 class Row(NamedTuple):
@@ -33,6 +41,7 @@ class Row(NamedTuple):
     log_weight: Float[np.ndarray, " N"]
     standard_error: float
     log_evidence: float
+    log_total: float
 
 
 class Option(NamedTuple):
@@ -50,14 +59,23 @@ class Searched(NamedTuple):
     options: list[Option]
     lengths: dict[int, float]  # the probability of each length of the first gap
     standard_error: float
+    asked: list[list[Weighed]]  # for each gap, the user's own readings
+    matching: list[float | None]  # for each gap, the probability that its pattern holds
+
+
+class Job(NamedTuple):
+    """A search of a group of gaps, each of which has a length and perhaps a rule."""
+
+    lengths: tuple[int, ...]
+    rules: Rules
 
 
 def search_pass(method: Method, tasks: Sequence[Task]) -> list[Row]:
     """Search some stretches of one shape side by side."""
     window, keys = prepare(method, tasks)
     strategy: Any = method.strategy
-    found = strategy.search(keys.draw, method.net, window)
-    values, log_prob, log_weight, errors, evidence = (np.asarray(part) for part in found)
+    found = strategy.search(keys.draw, method.net, window, _tables(method, tasks, window))
+    values, log_prob, log_weight, errors, evidence, total = (np.asarray(part) for part in found)
     rows = []
     for row, task in enumerate(tasks):
         inside = task.stretch.seen.missing_steps[slice(*task.stretch.steps)]
@@ -69,16 +87,26 @@ def search_pass(method: Method, tasks: Sequence[Task]) -> list[Row]:
                 log_weight[row].astype(np.float64),
                 float(errors[row]),
                 float(evidence[row]),
+                float(total[row]),
             )
         )
     return rows
+
+
+def _tables(method: Method, tasks: Sequence[Task], window: Window) -> Any:
+    rules = [task.rule for task in tasks if task.rule is not None]
+    if not rules:  # then no task of this shape has one
+        return None
+    windows, width = window.valid.shape
+    rules += [rules[-1]] * (windows - len(rules))
+    return make_rules(rules, width, method.net.frame.cardinality)
 
 
 def search_all(
     opened: dict[int, Opened], report: Report | None
 ) -> dict[int, tuple[Draft, list[Searched]] | Exception]:
     """Return, by request, its draft with the best fills and what was found for each group."""
-    drafts = {number: _draft_of(one) for number, one in opened.items()}
+    drafts = {number: draft_of(one) for number, one in opened.items()}
     found: dict[int, Any] = {number: {} for number in opened}
 
     def search(todo: dict[int, list[int]], quick: bool) -> dict[int, list[int]]:
@@ -93,7 +121,9 @@ def search_all(
             if isinstance(rows := answers.get(number, []), Exception):
                 found[number] = rows
                 continue
-            changed = _take(drafts[number], groups, rows, found[number])
+            jobs = _jobs_of(opened[number], drafts[number], groups, quick)
+            questions = opened[number].questions
+            changed = _take(drafts[number], questions, jobs, rows, found[number])
             if near := _near(drafts[number], changed):
                 again[number] = near
         return again
@@ -118,21 +148,21 @@ def search_all(
 
 def search_tasks(one: Opened) -> list[Task]:
     """Return what is searched for a request: every group of gaps, with each of its lengths."""
-    draft = _draft_of(one)
+    draft = draft_of(one)
     return _work(one, draft, list(range(len(draft.groups))), quick=False).tasks
 
 
 def search_states(one: Opened) -> int:
     """Return how many states of the nets these tasks hold; no task is made to know that."""
-    draft, total = _draft_of(one), 0
+    draft, total = draft_of(one), 0
     for group in draft.groups:
-        lengths = _lengths(draft, group)
-        longest = draft.stretch(group, lengths[-1], one.around)
-        total += len(lengths) * one.method.states(longest, 1)
+        longest = draft.stretch(group, _lengths(draft, group)[-1], one.around)
+        total += len(_jobs(draft, one.questions, group)) * one.method.states(longest, 1)
     return total
 
 
-def _draft_of(one: Opened) -> Draft:
+def draft_of(one: Opened) -> Draft:
+    """Return a draft of the request's data in which nothing is filled."""
     strategy: Any = one.method.strategy
     frame = one.method.net.frame
     return make_draft(
@@ -152,13 +182,62 @@ def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
         strategy = replace(strategy, draws=max(strategy.draws, LENGTH_DRAWS))
     key = (method_key(one), strategy.width, strategy.draws)
     tasks = []
-    for group in groups:
-        for lengths in _lengths(draft, draft.groups[group]):
+    for group, jobs in _jobs_of(one, draft, groups, quick).items():
+        for lengths, rules in jobs:
             stretch = draft.stretch(draft.groups[group], lengths, one.around)
             # The first length is that of the only gap if it may vary: it has a key of its own.
             number = group * (LONGEST_GAP + 1) + (lengths[0] if one.item.open_gaps else 0)
-            tasks.append(Task(stretch, one.request.seed, number, draws=1, scored=1))
+            rule = _rule(stretch, rules)
+            tasks.append(Task(stretch, one.request.seed, number, draws=1, scored=1, rule=rule))
     return Work(key, one.method._replace(strategy=strategy), tasks)
+
+
+def _rule(stretch: Stretch, rules: Rules) -> Rule | None:
+    """Return the rules of the gaps of a stretch; None if there is none, so that all is free."""
+    first = stretch.inside.start
+    gaps = tuple(Span(gap.start - first, gap.stop - first) for gap in stretch.seen.gaps)
+    return Rule(gaps, rules) if gaps and any(one is not None for one in rules) else None
+
+
+def _jobs_of(one: Opened, draft: Draft, groups: list[int], quick: bool) -> dict[int, list[Job]]:
+    """Return, by group, what is searched; quickly, nothing is asked."""
+    return {n: _jobs(draft, one.questions, draft.groups[n], not quick) for n in groups}
+
+
+def _jobs(draft: Draft, questions: Questions | None, group: range, asks: bool = True) -> list[Job]:
+    """Return the searches of a group: with each of its lengths, and for each question.
+
+    A pattern is compared with everything. A reading of the user's own is like a pattern that has
+    only its letters.
+    """
+    rules = [_patterns(questions, group)]
+    if questions is not None and asks:
+        free = _free(group)
+        rules.append(free)
+        for place, number in enumerate(group):
+            rules.append(_with(free, place, questions.patterns[number]))
+            rules += [_with(rules[0], place, own.allowed) for own in questions.readings[number]]
+    jobs = (Job(lengths, each) for lengths in _lengths(draft, group) for each in rules)
+    return list(dict.fromkeys(job for job in jobs if _possible(job)))
+
+
+def _patterns(questions: Questions | None, group: range) -> Rules:
+    if questions is None:
+        return _free(group)
+    return questions.patterns[group.start : group.stop]
+
+
+def _free(group: range) -> Rules:
+    return (None,) * len(group)
+
+
+def _with(rules: Rules, place: int, rule: Automaton | None) -> Rules:
+    return (*rules[:place], rule, *rules[place + 1 :])
+
+
+def _possible(job: Job) -> bool:
+    each = zip(job.lengths, job.rules, strict=True)
+    return all(rule is None or rule.has_words(length) for length, rule in each)
 
 
 def _lengths(draft: Draft, group: range) -> list[tuple[int, ...]]:
@@ -171,14 +250,18 @@ def _lengths(draft: Draft, group: range) -> list[tuple[int, ...]]:
 
 
 def _take(
-    draft: Draft, groups: list[int], rows: list[Row], found: dict[int, Searched]
+    draft: Draft,
+    questions: Questions | None,
+    jobs: dict[int, list[Job]],
+    rows: list[Row],
+    found: dict[int, Searched],
 ) -> list[int]:
     """Keep what was found, write the best into the draft, and return the groups that changed."""
     changed, rest = [], iter(rows)
-    for group in groups:
+    for group in jobs:
         numbers = draft.groups[group]
-        lengths = _lengths(draft, numbers)
-        found[group] = _searched(draft, numbers, lengths, [next(rest) for _ in lengths])
+        answers = {job: next(rest) for job in jobs[group]}
+        found[group] = _searched(draft, questions, numbers, answers)
         best = found[group].options[0]
         if draft.fill(numbers, best.lengths, best.values):
             changed.append(group)
@@ -186,16 +269,18 @@ def _take(
 
 
 def _searched(
-    draft: Draft, group: range, lengths: list[tuple[int, ...]], rows: list[Row]
+    draft: Draft, questions: Questions | None, group: range, rows: dict[Job, Row]
 ) -> Searched:
-    """Return all options on one scale: P(length) times P(fill | length)."""
-    gap = draft.gaps[group.start]
-    prior = dict(zip(gap.lengths, gap.weights.tolist(), strict=True))
-    evidence = np.array([row.log_evidence for row in rows]) if len(rows) > 1 else np.zeros(1)
-    scores = evidence + np.log([prior[each[0]] for each in lengths])
-    log_shares = scores - np.logaddexp.reduce(scores)
+    """Return all options on one scale: P(length) times P(fill | length), given the patterns."""
+    patterns, free = _patterns(questions, group), _free(group)
+    given = free if any(job.rules == free for job in rows) else patterns  # in a quick search
+    log_lengths = _log_lengths(draft, group, given, rows)
+    log_shares = _log_shares(log_lengths, given, patterns, rows)
+    log_holds = float(np.logaddexp.reduce(list(log_shares.values())))
+    log_shares = {each: share - log_holds for each, share in log_shares.items()}
     options = []
-    for each, row, log_share in zip(lengths, rows, log_shares.tolist(), strict=True):
+    for each, log_share in log_shares.items():
+        row = rows[Job(each, patterns)]
         weights: dict[bytes, float] = defaultdict(float)  # one fill may be drawn several times
         for values, log_weight in zip(row.values, row.log_weight, strict=True):
             weights[values.tobytes()] += float(np.exp(log_weight + log_share))
@@ -203,12 +288,48 @@ def _searched(
             values, log_prob = row.values[n], float(row.log_prob[n]) + log_share
             options.append(Option(each, values[:, None], log_prob, weights[values.tobytes()]))
     options.sort(key=lambda option: -option.log_prob)
-    chances = {
-        each[0]: float(np.exp(share)) for each, share in zip(lengths, log_shares, strict=True)
-    }
+    chances = {each[0]: float(np.exp(share)) for each, share in log_shares.items()}
     ranked = dict(sorted(chances.items(), key=lambda one: -one[1]))
-    error = max(row.standard_error for row in rows)
-    return Searched(options, ranked, error)
+    error = max(rows[Job(each, patterns)].standard_error for each in log_shares)
+    asked: list[list[Weighed]] = [[] for _ in group]
+    matching: list[float | None] = [None] * len(group)
+    for place, number in enumerate(group):
+        if questions is None:
+            break
+        if pattern := questions.patterns[number]:
+            alone = _with(free, place, pattern)
+            matching[place] = _chance(_log_shares(log_lengths, given, alone, rows))
+        for own in questions.readings[number]:
+            shares = _log_shares(log_shares, patterns, _with(patterns, place, own.allowed), rows)
+            asked[place].append(Weighed(own.text, own.letters, _chance(shares)))
+    return Searched(options, ranked, error, asked, matching)
+
+
+Shares = dict[tuple[int, ...], float]  # by the lengths of a group, log-probabilities
+
+
+def _log_lengths(draft: Draft, group: range, rules: Rules, rows: dict[Job, Row]) -> Shares:
+    """Return the log-probability of each length, from those of what follows the gap."""
+    gap = draft.gaps[group.start]
+    prior = dict(zip(gap.lengths, gap.weights.tolist(), strict=True))
+    found = {job.lengths: row for job, row in rows.items() if job.rules == rules}
+    evidence = np.array([row.log_evidence for row in found.values()])
+    scores = (evidence if len(found) > 1 else np.zeros(1)) + np.log([prior[n[0]] for n in found])
+    return dict(zip(found, (scores - np.logaddexp.reduce(scores)).tolist(), strict=True))
+
+
+def _log_shares(shares: Shares, given: Rules, rules: Rules, rows: dict[Job, Row]) -> Shares:
+    """Return the log-probabilities of each length and that rules hold, given other rules."""
+    found = {}
+    for each, share in shares.items():
+        if (row := rows.get(Job(each, rules))) is not None:
+            holds = row.log_total - rows[Job(each, given)].log_total
+            found[each] = share + min(0.0, holds)  # both are estimates
+    return found
+
+
+def _chance(shares: Shares) -> float:
+    return float(np.exp(np.logaddexp.reduce(list(shares.values())))) if shares else 0.0
 
 
 def _near(draft: Draft, changed: list[int]) -> list[int]:

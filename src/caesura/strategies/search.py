@@ -1,5 +1,6 @@
 """`search`: a beam search for the most probable fills, by both nets together."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -16,6 +17,7 @@ from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, States
 from caesura.strategies.base import Estimate, Marginals, Strategy, exactly
 from caesura.strategies.keys import Keys, fold, fold_each, keys_of_windows
+from caesura.strategies.rules import Rules
 from caesura.strategies.sir import judge
 from caesura.strategies.window import Window
 
@@ -36,6 +38,7 @@ class Found(NamedTuple):
     log_weight: Float[Array, "B N"]
     standard_error: Float[Array, " B"]  # of all log-probabilities, since they share a normaliser
     log_evidence: Float[Array, " B"]  # of what follows the gap: log Σ_x p(x, what follows)
+    log_total: Float[Array, " B"]  # the normaliser: the sum over all fills that are allowed
 
 
 class Search(Strategy):
@@ -99,9 +102,9 @@ class Search(Strategy):
         return 2 * (self.width + self.draws) + width
 
     @eqx.filter_jit
-    def search(self, key: Keys, net: Pair, window: Window) -> Found:
-        """Return the most probable fills of each window."""
-        return self._search(key, net, window)[0]
+    def search(self, key: Keys, net: Pair, window: Window, rules: Rules | None = None) -> Found:
+        """Return the most probable fills of each window, of those that the rules allow."""
+        return self._search(key, net, window, rules)[0]
 
     @eqx.filter_jit
     def draw(self, key: Keys, net: Pair, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
@@ -137,18 +140,18 @@ class Search(Strategy):
         return (1 - self.weight) * log_p + self.weight * log_q
 
     def _search(
-        self, key: Keys, net: Pair, window: Window
+        self, key: Keys, net: Pair, window: Window, rules: Rules | None = None
     ) -> tuple[Found, "Rest", Float[Array, " B"]]:
         """Return what was found, the rest, and the log of the normaliser."""
         keys = fold(keys_of_windows(key, len(window.valid)).own, 0)
 
-        def some(args: tuple[Array, Window]) -> PyTree:
+        def some(args: tuple[Array, Window, Rules | None]) -> PyTree:
             return self._weigh(*_walk(self, net, *args))
 
         at_once = searched_windows(len(keys))
         if at_once == len(keys):
-            return some((keys, window))
-        blocks = jax.tree.map(lambda a: a.reshape(-1, at_once, *a.shape[1:]), (keys, window))
+            return some((keys, window, rules))
+        blocks = jax.tree.map(lambda a: a.reshape(-1, at_once, *a.shape[1:]), (keys, window, rules))
         answers = jax.lax.map(some, blocks)
         return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), answers)
 
@@ -183,6 +186,7 @@ class Search(Strategy):
             log_evidence=jax.nn.logsumexp(
                 stands_for(jnp.where(empty, -jnp.inf, lanes.log_p)), axis=1
             ),
+            log_total=log_total,
         )
         return found, Rest(jnp.clip(-jnp.expm1(held), 0, 1), means), log_total
 
@@ -203,13 +207,14 @@ class Lanes(eqx.Module):
     log_drawn: Float[Array, "B N"]  # with which probability the fill would be drawn at random
     q: State  # of the bidirectional net's forward stack
     p: State
+    rule: PyTree[Int[Array, "B N"]]  # the states of the rules; None if there are none
 
 
 def _walk(
-    plan: Search, net: Pair, keys: Key[Array, " B"], window: Window
+    plan: Search, net: Pair, keys: Key[Array, " B"], window: Window, rules: Rules | None
 ) -> tuple[Lanes, Float[Array, "B W K"]]:
     """Return filled lanes, and how each step was drawn, on average over the random fills."""
-    begin, steps = _start(plan, window), window.missing_steps
+    begin, steps = _start(plan, window, rules), window.missing_steps
     own = jnp.broadcast_to(jnp.arange(begin.log_q.shape[1]), begin.log_q.shape)
     left, random = slice(0, plan.width), slice(plan.width, None)
     tokens = _backward_states(net.bidirectional, window)
@@ -218,6 +223,10 @@ def _walk(
         lanes, means = carry
         q = _predict(net.bidirectional, lanes.q, jax.tree.map(lambda h: h[:, t + 1], tokens))
         p = _predict(net.forward, lanes.p, window.right["forward"])
+        if rules is not None:
+            lanes = replace(lanes, rule=rules.entered(lanes.rule, t))
+            allowed = rules.permitted(lanes.rule, t) | ~steps[:, t, None, None]
+            q, p = jnp.where(allowed, q, EMPTY), jnp.where(allowed, p, EMPTY)
         scores = plan.mix(lanes.log_q[..., None] + q, lanes.log_p[..., None] + p)
         _, best = jax.lax.top_k(scores[:, left].reshape(len(keys), -1), plan.width)
         r = jax.nn.log_softmax(plan.mix(q, p))
@@ -235,6 +244,7 @@ def _walk(
             log_drawn=lanes.log_drawn + jnp.where(missing, _pick(r, symbol), 0.0),
             q=_step(net.bidirectional, lanes.q, symbol),
             p=_step(net.forward, lanes.p, symbol),
+            rule=None if rules is None else rules.moved(lanes.rule, symbol),
         )
         means = means.at[:, t].set(jnp.mean(jnp.exp(r[:, random]), axis=1))
         return _where(window.valid[:, t], moved, lanes), means
@@ -253,7 +263,7 @@ def _walk(
     return jax.lax.fori_loop(last, end, follow, lanes), means
 
 
-def _start(plan: Search, window: Window) -> Lanes:
+def _start(plan: Search, window: Window, rules: Rules | None) -> Lanes:
     """Return lanes in which nothing is filled: the beam has one of them."""
     count = plan.width + plan.draws
 
@@ -269,6 +279,7 @@ def _start(plan: Search, window: Window) -> Lanes:
         log_drawn=jnp.where(empty, EMPTY, nothing),
         q=jax.tree.map(spread, window.left["bidirectional"]),
         p=jax.tree.map(spread, window.left["forward"]),
+        rule=None if rules is None else jnp.zeros(nothing.shape, jnp.int32),
     )
 
 
