@@ -40,6 +40,18 @@ def steps_in(spans: Sequence[Span], length: int, unit: str) -> list[int] | None:
     return [step for span in spans for step in range(*span)] or None
 
 
+def parse_numbered(given: Sequence[str], option: str) -> dict[int | None, list[str]]:
+    """Return what was given for each gap as N=TEXT, by its number from 0; None is the only gap."""
+    found: dict[int | None, list[str]] = {}
+    for text in given:
+        match = re.match(r"\s*(\d{1,9})=", text, re.ASCII)
+        number = int(match[1]) - 1 if match else None
+        if number == -1:
+            raise CaesuraError(f"{option} counts the gaps from 1: '{text}' names the gap 0.")
+        found.setdefault(number, []).append(text[match.end() :] if match else text)
+    return found
+
+
 class Source(NamedTuple):
     """A path, or a split of a public set."""
 

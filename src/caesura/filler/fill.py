@@ -239,13 +239,18 @@ class Fill:
         """
         return self._best.sequence
 
-    def with_alternatives(self) -> Any:
-        """Return `best` with the other readings of each gap, if its notation can hold them.
+    def with_alternatives(self, most: int | None = None) -> Any:
+        """Return `best` with other readings of each gap, if its notation can hold them.
 
         EpiDoc can: each gap has an `<app>` with a `<rdg>` for each reading. Other texts, music and
         series come back as `best`.
+
+        Parameters
+        ----------
+        most
+            How many other readings of each gap to write at most; by default all that were found.
         """
-        return self._written(self.completions[0], others=True).sequence
+        return self._written(self.completions[0], most).sequence
 
     @cached_property
     def samples(self) -> list[Any]:
@@ -377,9 +382,10 @@ class Fill:
     def _write(self, one: Completion) -> Any:
         return self._written(one).sequence
 
-    def _written(self, one: Completion, others: bool = False) -> Written:
+    def _written(self, one: Completion, others: int | None = 0) -> Written:
         item, sequence = self._opened(one)
-        return item.written(self._values(one), sequence.missing, self._parts, others)
+        parts = [part for part, length in zip(self._parts, one.lengths, strict=False) if length]
+        return item.written(self._values(one), sequence.missing, parts, others)
 
     def _candidate(self, one: Completion) -> Candidate:
         values = self._values(one)

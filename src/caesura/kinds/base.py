@@ -134,7 +134,7 @@ class Item(ABC):
         values: Shaped[np.ndarray, "T D"],
         missing: Bool[np.ndarray, "T D"],
         readings: List[List[tuple[Any, float]]] = (),
-        others: bool = False,
+        others: int | None = 0,
     ) -> Written:
         """Return what `write` gives, with the places of what is new.
 
@@ -146,7 +146,8 @@ class Item(ABC):
             For each gap, from left to right, what may stand there and how probable it is. A
             notation may say by it how certain the fill is.
         others
-            Whether the other readings are written, too, if there is a notation for them.
+            How many other readings of a gap are written, too, if there is a notation for them; None
+            for all.
         """
         return Written(self.write(values, missing), missing)
 

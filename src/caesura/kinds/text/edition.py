@@ -102,7 +102,7 @@ class EditionItem(TextItem):
         values: Int[np.ndarray, "T D"],
         missing: Bool[np.ndarray, "T D"],
         readings: List[Readings] = (),
-        others: bool = False,
+        others: int | None = 0,
     ) -> str:
         """Return the text with the missing letters in the notation, and all else as it was.
 
@@ -114,7 +114,7 @@ class EditionItem(TextItem):
             For each run of missing steps, from left to right, what may stand there and how probable
             it is. EpiDoc says by it how certain a restoration is.
         others
-            Whether the other readings are written too, as EpiDoc can.
+            How many other readings are written too, as EpiDoc can; None for all.
         """
         text: str = self.written(values, missing, readings, others).sequence
         return text
@@ -124,7 +124,7 @@ class EditionItem(TextItem):
         values: Int[np.ndarray, "T D"],
         missing: Bool[np.ndarray, "T D"],
         readings: List[Readings] = (),
-        others: bool = False,
+        others: int | None = 0,
     ) -> Written:
         self._check_shape(missing)
         if self.open_gaps:
@@ -170,7 +170,7 @@ class EditionItem(TextItem):
         """Return the text as a document."""
 
     @abstractmethod
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> Rendered:
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
         """Return new letters as the notation has them."""
 
     def _plain(self, between: str) -> bool:
@@ -288,7 +288,7 @@ class LeidenItem(EditionItem):
             text, self._words, self.kind.lost_states, self.lengths or ANY, self.kind.gap_char
         )
 
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> Rendered:
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
         start, letters = self._start(change), self._letters(change)
         text = leiden.write_leiden((start, *letters), change.bracketed)
         return Rendered(text, places_of(letters, len(start) + (not change.bracketed)))
@@ -305,9 +305,9 @@ class EpiDocItem(EditionItem):
     def _read(self, text: str) -> Document:
         return epidoc.read_epidoc(text, self._words, self.kind.lost_states, self.lengths or ANY)
 
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> Rendered:
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
         letters = self._letters(change)
-        if not others and None not in change.letters:  # no other probability is written
+        if others == 0 and None not in change.letters:  # no other probability is written
             chosen = self._divided("".join(filter(None, change.letters)))
             readings = {chosen: readings[chosen]} if chosen in readings else {}
         known = {self._final(part, change): share for part, share in readings.items()}
@@ -340,7 +340,7 @@ class NormalisedItem(EditionItem):
         kind = self.kind
         return plain.read_plain(text, self._words, kind.gap_char, kind.brackets, self.lengths)
 
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> Rendered:
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
         start, letters = self._start(change), self._letters(change)
         text = "".join(self.kind.gap_char if one is None else one for one in letters)
         return Rendered(start + text, places_of(letters, len(start)))

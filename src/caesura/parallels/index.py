@@ -5,41 +5,28 @@ it around the reading, each shorter than the one before until enough is found. W
 compared with the whole question, letter by letter.
 """
 
-import json
-import lzma
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int, Int64
+from jaxtyping import Bool, Int64
 
 from caesura.errors import CaesuraError, whole_number
-from caesura.files import cannot_read, replacing
-from caesura.kinds.text.document import BREAK, Document
-from caesura.kinds.text.epidoc import is_xml, read_epidoc
-from caesura.kinds.text.leiden import read_leiden
-from caesura.kinds.text.normalise import CLUSTER, normaliser, with_final_sigmas, words_of
-from caesura.kinds.text.plain import read_plain
+from caesura.kinds.text.document import BREAK
+from caesura.kinds.text.normalise import CLUSTER, normaliser, with_final_sigmas
 from caesura.kinds.text.text import Text
+from caesura.parallels.corpus import Corpus, load_corpus, make_corpus, save_corpus
+from caesura.parallels.reading import LOST, WORDS, read_document
+from caesura.sequence import UNKNOWN
 
-FORMAT = "caesura parallels 1"
-WORDS = words_of("letters")  # case, accents, punctuation and blanks do not count
-LOST = "_"  # a lost letter of the corpus, and one of a question that may be any letter
 AROUND = 40  # letters on either side of the reading that are compared
 SHOWN = 30  # letters on either side that are returned
 SIZES = (20, 12, 8, 6, 5)  # letters of the windows that are searched for
 MOST_FOUND = 4000  # places that are compared for one window
 MISMATCH = -2  # the value of a letter that differs, where one that is the same has 1
 END = -1000  # that of a place beyond which nothing is compared
-MOST_LETTERS = 1 << 30
-MOST_DOCUMENTS = 1 << 24
-MOST_SYMBOLS = 50_000  # so that each of them is one character of a string
-HEADER = 64 << 20  # bytes of a line of a file
 
 
 class Parallel(NamedTuple):
@@ -76,16 +63,8 @@ class Parallels:
 
     Attributes
     ----------
-    alphabet : str
-        The letters of the corpus; the first two stand for what is no letter.
-    text : str
-        All documents, each letter as the character with the letter's number in the alphabet.
-    word_starts : array of bool
-        For each letter, whether a word starts with it.
-    ids : list of str
-        The documents.
-    ends : array of int
-        Where each document ends in the text.
+    corpus : Corpus
+        The letters of the documents.
 
     Examples
     --------
@@ -95,11 +74,7 @@ class Parallels:
     [Parallel(id='a', place=6, before='the qui', part='ck', after='brown fox jumps', matching=11)]
     """
 
-    alphabet: str
-    text: str
-    word_starts: Bool[np.ndarray, " letters"]
-    ids: list[str]
-    ends: Int64[np.ndarray, " documents"]
+    corpus: Corpus
 
     @classmethod
     def build(cls, texts: Iterable[tuple[str, str]], kind: Text) -> "Parallels":
@@ -118,29 +93,22 @@ class Parallels:
         CaesuraError
             If a text cannot be read, or there is none.
         """
-        ids, letters, starts, ends, length = [], list[str](), list[Any](), list[int](), 0
-        for name, text in texts:
-            seen, begins = _letters(read_document(text, kind))
-            ids.append(name)
-            letters.append(seen)
-            starts.append(begins)
-            length += len(seen)
-            ends.append(length)
-            if length > MOST_LETTERS or len(ids) > MOST_DOCUMENTS:
-                raise CaesuraError(f"A corpus has at most {MOST_LETTERS} letters.")
-        if not ids:
-            raise CaesuraError("There is no text to find parallels in.")
-        counts: Counter[str] = Counter()
-        for seen in letters:
-            counts.update(seen)
-        for sign in (LOST, BREAK):
-            counts.pop(sign, None)
-        known = [letter for letter, _ in counts.most_common(MOST_SYMBOLS)]
-        alphabet = LOST + BREAK + "".join(known)
-        numbers = {ord(letter): chr(number) for number, letter in enumerate(alphabet)}
-        numbers |= {ord(letter): chr(0) for letter in counts if letter not in set(known)}
-        text = "".join(letters).translate(numbers)
-        return cls(alphabet, text, np.concatenate(starts), ids, np.array(ends, np.int64))
+        return cls(make_corpus((name, read_document(text, kind)) for name, text in texts))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Parallels":
+        """Return the index in a file.
+
+        Raises
+        ------
+        CaesuraError
+            If the file cannot be read, or is no whole index.
+        """
+        return cls(load_corpus(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to a file, packed with xz; it holds no code."""
+        save_corpus(self.corpus, path)
 
     def find(self, before: str, reading: str, after: str, count: int = 5) -> list[Parallel]:
         """Return the passages that are most like a reading in its context, the best first.
@@ -178,7 +146,7 @@ class Parallels:
             for window in _windows(question, inside, size):
                 asked = True
                 for start, score, same in self._compared(question, inside, window, size):
-                    document = int(np.searchsorted(self.ends, start, side="right"))
+                    document = int(np.searchsorted(self.corpus.ends, start, side="right"))
                     if (known := best.get(document)) is None or known[0] < score:
                         best[document] = score, start, same
             if len(best) >= count:
@@ -190,47 +158,36 @@ class Parallels:
         ranked = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))[:count]
         return [self._parallel(name, start, len(part), same) for name, (_, start, same) in ranked]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, packed with xz; it holds no code."""
-        width = _width(self.alphabet)
-        header = {"format": FORMAT, "letters": len(self.text), "documents": len(self.ids)}
-        with replacing(Path(path)) as part, lzma.open(part, "wb", preset=1) as file:
-            for line in (header, {"alphabet": self.alphabet}, {"ids": self.ids}):
-                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-            file.write(self.ends.astype("<i8").tobytes())
-            file.write(np.packbits(self.word_starts).tobytes())
-            file.write(self.codes.astype(width).tobytes())
+    def of_gap(self, fill: Any, number: int, reading: str, count: int = 5) -> list[Parallel]:
+        """Return the parallels of a reading of a gap, with what is observed around it.
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Parallels":
-        """Return the index in a file.
+        Parameters
+        ----------
+        fill
+            A `caesura.Fill` of a text.
+        number
+            Which of its gaps, from 0.
+        reading
+            What could stand there, such as the `part` of one of the gap's candidates.
+        count
+            As for `find`.
 
         Raises
         ------
         CaesuraError
-            If the file cannot be read, or is no whole index.
+            As for `find`.
         """
-        wrong = CaesuraError(
-            f"The file '{path}' is no whole index of parallels: make one with `caesura parallels "
-            "build`."
-        )
-        try:
-            with lzma.open(path, "rb") as file:
-                return _read(file)
-        except OSError as error:
-            raise cannot_read(Path(path), error) from error
-        except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise wrong from error
-
-    @cached_property
-    def codes(self) -> Int[np.ndarray, " letters"]:
-        """The number of each letter in the alphabet; 0 is a lost one, and 1 ends a passage."""
-        width = _width(self.alphabet)
-        return np.frombuffer(self.text.encode("latin-1" if width == "u1" else "utf-16-le"), width)
+        lengths = fill.completions[0].lengths[: number + 1]
+        start = sum(fill.between[: number + 1]) + sum(lengths[:-1])
+        known, values = fill.kind.alphabet, fill.values[:, 0].tolist()
+        lost = fill.missing[:, 0] | (fill.values[:, 0] == UNKNOWN)
+        letters = [LOST if lost[step] else known[value] for step, value in enumerate(values)]
+        after = letters[start + lengths[-1] :]
+        return self.find("".join(letters[:start]), reading, "".join(after), count)
 
     def _numbers(self, text: str) -> Int64[np.ndarray, " letters"]:
         """Return the letters of a question by their numbers; those that no text has are 1."""
-        see, known = normaliser(WORDS), {letter: n for n, letter in enumerate(self.alphabet)}
+        see, known = normaliser(WORDS), {letter: n for n, letter in enumerate(self.corpus.alphabet)}
         found = []
         for match in CLUSTER.finditer(text):
             found += [0] if match[0] == LOST else [known.get(one, 1) for one in see(match[0])]
@@ -244,8 +201,8 @@ class Parallels:
         if not len(hits):
             return
         places = hits[:, None] - window + np.arange(len(question))
-        seen = self.codes[np.clip(places, 0, len(self.text) - 1)].astype(np.int64)
-        seen[(places < 0) | (places >= len(self.text))] = 1
+        seen = self.corpus.codes[np.clip(places, 0, len(self.corpus.text) - 1)].astype(np.int64)
+        seen[(places < 0) | (places >= len(self.corpus.text))] = 1
         same = (seen == question) & (question > 1)
         value = np.where(same, 1, MISMATCH)
         value[(seen == 0) | (question == 0)[None]] = 0
@@ -263,18 +220,18 @@ class Parallels:
             yield start, int(score[n]), int(same_left[n] + same_right[n])
 
     def _places(self, window: str) -> Int64[np.ndarray, " hits"]:
-        found, place = list[int](), self.text.find(window)
+        found, place = list[int](), self.corpus.text.find(window)
         while place >= 0 and len(found) < MOST_FOUND:
             found.append(place)
-            place = self.text.find(window, place + 1)
+            place = self.corpus.text.find(window, place + 1)
         return np.array(found, np.int64)
 
     def _parallel(self, document: int, start: int, length: int, same: int) -> Parallel:
-        first = int(self.ends[document - 1]) if document else 0
-        last = int(self.ends[document]) - 1  # which is a break
+        first = int(self.corpus.ends[document - 1]) if document else 0
+        last = int(self.corpus.ends[document]) - 1  # which is a break
         stop = start + length
         return Parallel(
-            self.ids[document],
+            self.corpus.ids[document],
             start - first,
             self._shown(max(first, start - SHOWN), start),
             self._shown(start, stop),
@@ -283,39 +240,15 @@ class Parallels:
         )
 
     def _shown(self, start: int, stop: int) -> str:
-        letters = [self.alphabet[number] for number in self.codes[start:stop].tolist()]
-        begins = self.word_starts[start:stop].tolist()
+        letters = [
+            self.corpus.alphabet[number] for number in self.corpus.codes[start:stop].tolist()
+        ]
+        begins = self.corpus.word_starts[start:stop].tolist()
         words = (" " + one if new else one for one, new in zip(letters, begins, strict=True))
-        ends = self.codes[stop] == 1 or bool(self.word_starts[stop])  # at the latest, a break
+        ends = self.corpus.codes[stop] == 1 or bool(
+            self.corpus.word_starts[stop]
+        )  # at the latest, a break
         return with_final_sigmas("".join(words).replace(BREAK, "…").strip(), ends)
-
-
-def read_document(text: str, kind: Text) -> Document:
-    """Return a text of a corpus, whatever letters it has, as its notation has it."""
-    if kind.notation == "plain":
-        return read_plain(text, WORDS, kind.gap_char, kind.brackets)
-    if kind.notation == "epidoc" or is_xml(text):
-        return read_epidoc(text, WORDS)
-    return read_leiden(text, WORDS, gap_char=kind.gap_char)
-
-
-def _letters(document: Document) -> tuple[str, Bool[np.ndarray, " letters"]]:
-    """Return the letters with signs for what is lost, a break at the end, and the word starts."""
-    parts, done = list[str](), 0
-    starts = list[np.ndarray]()
-    new = True  # whether the next letter starts a word
-    for run in [*document.runs, None]:
-        at = len(document.letters) if run is None else run.gap.at
-        ends = document.ends[done:at]
-        parts.append(document.letters[done:at])
-        starts.append(np.concatenate([[new], ends])[: at - done])
-        new = bool(ends[-1]) if len(ends) else new
-        sign = BREAK if run is None or run.length is None else LOST * run.length
-        parts.append(sign)
-        starts.append(np.append(new, np.zeros(len(sign) - 1, bool)))
-        new = run is not None and run.marks[-1].ends
-        done = at
-    return "".join(parts), np.concatenate(starts).astype(bool)
 
 
 def _windows(question: Int64[np.ndarray, " n"], inside: slice, size: int) -> list[int]:
@@ -339,49 +272,3 @@ def _extended(
     best = np.argmax(sums, axis=1)
     rows = np.arange(len(value))
     return sums[rows, best], counts[rows, best]
-
-
-def _width(alphabet: str) -> str:
-    return "u1" if len(alphabet) <= 256 else "<u2"
-
-
-def _read(file: IO[bytes]) -> Parallels:
-    """Return the index that a file holds; it never reads more than the file says it has."""
-    header, letters, ids = (_line(file) for _ in range(3))
-    count, documents = int(header["letters"]), int(header["documents"])
-    names, alphabet = [str(name) for name in ids["ids"]], str(letters["alphabet"])
-    if (
-        header["format"] != FORMAT
-        or not 0 < count <= MOST_LETTERS
-        or not 0 < documents <= MOST_DOCUMENTS
-        or len(names) != documents
-        or not 2 < len(alphabet) <= MOST_SYMBOLS + 2
-    ):
-        raise ValueError("The header is wrong.")
-    width = np.dtype(_width(alphabet))
-    ends = np.frombuffer(_bytes(file, 8 * documents), "<i8").astype(np.int64)
-    bits = np.frombuffer(_bytes(file, (count + 7) // 8), np.uint8)
-    codes = np.frombuffer(_bytes(file, width.itemsize * count), width)
-    if (
-        file.read(1)
-        or (np.diff(ends, prepend=0) < 1).any()
-        or int(ends[-1]) != count
-        or int(codes.max()) >= len(alphabet)
-    ):
-        raise ValueError("The numbers are wrong.")
-    text = codes.tobytes().decode("latin-1" if width.itemsize == 1 else "utf-16-le")
-    return Parallels(alphabet, text, np.unpackbits(bits)[:count].astype(bool), names, ends)
-
-
-def _line(file: IO[bytes]) -> Any:
-    line = file.readline(HEADER)
-    if not line.endswith(b"\n"):
-        raise ValueError("A line is too long.")
-    return json.loads(line)
-
-
-def _bytes(file: IO[bytes], number: int) -> bytes:
-    content = file.read(number)
-    if len(content) != number:
-        raise EOFError
-    return content
