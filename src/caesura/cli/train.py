@@ -25,6 +25,7 @@ def train(
     data: list[str],
     output: Path,
     recipe: str | None = None,
+    start: str | None = None,
     valid: list[str] | None = None,
     settings: list[str] | None = None,
     seed: Seed = 0,
@@ -55,6 +56,8 @@ def train(
     recipe : --recipe NAME[,NAME]
         A recipe's name or TOML file; two with a comma between train a bidirectional and a forward
         net for one model. Default: nade, and series for series.
+    start : --start MODEL
+        A model to train further, instead of random weights; its alphabet and sizes are kept.
     valid : --valid DATA
         The data to validate on; may be given several times. Default: the split 'valid' if DATA is
         public sets only, or a part of DATA that is held out.
@@ -86,6 +89,7 @@ def train(
 
     use_all_cores()
     join(hosts)
+    from caesura.filler import load
     from caesura.training.loop import Stopped
     from caesura.training.processes import is_first
     from caesura.training.train import train as learn
@@ -100,6 +104,7 @@ def train(
                     recipe=recipe,
                     seed=seed,
                     valid=load_sources(held_out, folder) if held_out else None,
+                    start=load(start) if start else None,
                     checkpoints=checkpoints,
                     resume=resume,
                     report=report,

@@ -30,19 +30,24 @@ class Inputs(NamedTuple):
 
 
 def contexts(
-    net: Net, inputs: Inputs, tuning: Tuning, key: PRNGKeyArray, dropout: float = 0.0
+    net: Net,
+    inputs: Inputs,
+    tuning: Tuning,
+    key: PRNGKeyArray,
+    dropout: float = 0.0,
+    forwards: Inputs | None = None,
 ) -> Float[Array, "T *C"]:
     """Return the context of every step of a batch, h^f_{t−1} and h^b_{t+1}, as `Net.contexts`.
 
     Padding must be at the end of a sequence. A share of `dropout` of each layer's outputs is
-    dropped.
+    dropped. The cells that read forwards may have inputs of their own.
     """
+    of = {False: inputs if forwards is None else forwards, True: inputs}
     reverses = [r for r, stack in ((False, net.forward), (True, net.backward)) if stack.cells]
     stacks = [net.backward if reverse else net.forward for reverse in reverses]
-    m, valid = (
-        jnp.stack([_flip(a, r) for r in reverses], axis=1) for a in (inputs.m, inputs.valid)
-    )
-    below = [_flip(inputs.x, reverse) for reverse in reverses]
+    m = jnp.stack([_flip(of[reverse].m, reverse) for reverse in reverses], axis=1)
+    valid = jnp.stack([_flip(inputs.valid, reverse) for reverse in reverses], axis=1)
+    below = [_flip(of[reverse].x, reverse) for reverse in reverses]
     keys = jax.random.split(key, len(stacks[0].cells))
     for key_layer, *cells in zip(keys, *(stack.cells for stack in stacks), strict=True):
         h = _run_layer(cells, below, m, valid, tuning)
@@ -56,7 +61,7 @@ def contexts(
     for stack, h, reverse in zip(stacks, shifted, reverses, strict=True):
         ways.append(_flip(h, reverse))
         if stack.memory is not None:
-            ways.append(_remembered(stack.memory, inputs, reverse, tuning))
+            ways.append(_remembered(stack.memory, of[reverse], reverse, tuning))
     return jnp.concatenate(ways, axis=1 + tuning.unit_axis)
 
 

@@ -22,6 +22,9 @@ class Example(NamedTuple):
     unseen: Bool[Array, "T *B D"]
     targets: Bool[Array, "T *B"]
     valid: Bool[Array, "T *B"]  # False on the padding of a short piece
+    # True in gaps that are filled from left to right: what is unseen there is unseen only by the
+    # cells that read backwards. None if there are no such gaps.
+    in_order: Bool[Array, "T *B"] | None = None
 
 
 class Corpus(eqx.Module):
@@ -130,7 +133,12 @@ def hide(
     make = ShortGaps if recipe.gap_lengths == "short" else Gaps
     gaps = make(*recipe.gap_range, recipe.every)
     pattern = gaps(key, recipe.length) if recipe.gap else no_gaps(recipe.length)
-    unseen = jnp.broadcast_to(pattern.unseen[:, None], values.shape)
+    unseen, in_order = pattern.unseen, None
+    if recipe.in_order:
+        ordered = jax.random.bernoulli(jax.random.fold_in(key, 2**31 + 2), recipe.in_order)
+        in_order = ordered & pattern.gaps
+        unseen = unseen | in_order
+    unseen = jnp.broadcast_to(unseen[:, None], values.shape)
     # The keys are far from those that the gaps split theirs into.
     for share, number, more in (recipe.parts, 2**31, parts), (recipe.holes, 2**31 + 1, holes):
         if share:
@@ -145,7 +153,7 @@ def hide(
     last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)
     targets &= (step >= recipe.burn_in) & (step < last)
     wide = jnp.result_type(values, jnp.int32)  # small integers in, numbers as they are
-    return Example(values.astype(wide), unseen, targets, valid)
+    return Example(values.astype(wide), unseen, targets, valid, in_order)
 
 
 def shift(key: PRNGKeyArray, values: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:

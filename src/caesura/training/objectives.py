@@ -55,8 +55,13 @@ def _seen(
 ) -> tuple[Head, Float[Array, "T *C"]]:
     """Return the head, in the chosen precision, and its context at every step."""
     axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=axis))(batch.values, batch.unseen)
-    seen = contexts(net, Inputs(x, m, batch.valid), tuning, key, dropout)
+    encode = jax.vmap(jax.vmap(net.encode, out_axes=axis))
+    inputs = Inputs(*encode(batch.values, batch.unseen), batch.valid)
+    forwards = None
+    if batch.in_order is not None:
+        still_unseen = batch.unseen & ~batch.in_order[..., None]
+        forwards = Inputs(*encode(batch.values, still_unseen), batch.valid)
+    seen = contexts(net, inputs, tuning, key, dropout, forwards)
     return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,17 +31,27 @@ class Prepared(NamedTuple):
     record: dict[str, Any]  # the sizes of the data and its fingerprint, for the model file
 
 
-def prepare(data: object, valid: object, kind: type[Kind], chosen: Chosen, seed: int) -> Prepared:
-    """Return the data as numbers, with a kind that was learnt from it and its one-gram."""
+def prepare(
+    data: object,
+    valid: object,
+    kind: type[Kind],
+    chosen: Chosen,
+    seed: int,
+    known: Kind | None = None,
+) -> Prepared:
+    """Return the data as numbers, with its kind and its one-gram.
+
+    The kind is learnt from the data, unless it is known.
+    """
     items = as_list(data)
     packed = _find_packed(kind, items)
     if packed:
-        check_fields(packed, chosen.kind_fields)
+        check_fields(packed, chosen.kind_fields if known is None else asdict(known))
         learnt: Kind = packed.kind
         pieces: Pieces = packed.pieces
     else:
         raw = _raw_items(kind, items)
-        learnt = kind.learn(raw, **chosen.kind_fields)
+        learnt = kind.learn(raw, **chosen.kind_fields) if known is None else known
         pieces = _read(learnt, raw, "training data")
     if valid is None:
         split = hold_out(pieces, chosen.recipe.held_out, seed)

@@ -68,6 +68,9 @@ class Recipe:
     # short: a gap's length has a probability proportional to 1 / length², and `every` is the mean
     # number of observed steps between two gaps.
     gap_lengths: Literal["even", "short"] = "even"
+    # The share of the stretches whose gaps are filled from left to right, as `search` does it: a
+    # step of a gap is predicted from all steps before it and from those after the gap.
+    in_order: float = 0.0
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -85,6 +88,7 @@ class Recipe:
             ("warm_up", 1.0),
             ("parts", 1.0),
             ("holes", 1.0),
+            ("in_order", math.nextafter(1.0, 2.0)),
         ):
             if getattr(self, name):  # zero stands for none
                 _number(name, getattr(self, name), 0.0, most)
@@ -94,6 +98,8 @@ class Recipe:
             raise CaesuraError(f"There are no gaps of {shortest} to {longest} steps.")
         if self.gap_lengths == "even" and longest >= self.every:
             raise CaesuraError(f"A gap of {longest} steps does not fit in every {self.every}.")
+        if self.in_order and (not self.gap or self.net == "forward"):
+            raise CaesuraError("Only a bidirectional net with gaps learns to fill them in order.")
         if self.targets == "gaps" and not self.gap:
             raise CaesuraError("Only gaps are to be predicted, but the recipe makes none.")
         if self.length <= self.burn_in * (2 if self.net == "bidirectional" else 1):

@@ -25,7 +25,7 @@ from caesura.training.loop import Progress, State, Trained, begin, fit
 from caesura.training.prepare import Prepared, prepare
 from caesura.training.recipe import DEFAULT, DEFAULTS, Chosen, Recipe, choose
 
-GAP_FIELDS = ("gap", "gap_lengths")
+GAP_FIELDS = ("gap", "gap_lengths", "in_order", "targets")
 
 Report = Callable[[str, Progress], None]
 Warn = Callable[[str], None]
@@ -38,6 +38,7 @@ def train(
     recipe: str | None = None,
     seed: int = 0,
     valid: Path | Iterable[object] | None = None,
+    start: Filler | None = None,
     checkpoints: str | os.PathLike[str] | None = None,
     resume: bool = False,
     report: Report = lambda net, progress: None,
@@ -66,6 +67,9 @@ def train(
         The same seed on the same data gives the same weights.
     valid : Path or iterable, optional
         What to validate on, in the form of `data`. By default a part of the data is held out.
+    start : Filler, optional
+        A model to start from instead of random weights. Its kind is kept, so the data is read by
+        its alphabet; a net that it lacks is new.
     checkpoints : path, optional
         A directory in which the training is saved as it goes.
     resume : bool
@@ -105,9 +109,10 @@ def train(
     kind_type = lookup(KINDS, kind, "kind")
     recipe = DEFAULTS.get(kind, DEFAULT) if recipe is None else recipe
     chosen = _choose(recipe, kind, kind_type, overrides)
-    prepared = prepare(data, valid, kind_type, chosen[0], seed)
+    known = None if start is None else _kind_of(start, kind_type, chosen[0])
+    prepared = prepare(data, valid, kind_type, chosen[0], seed, known)
     directory = None if checkpoints is None else Path(checkpoints)
-    run = _Run(prepared, seed, directory, resume, report, warn, stop)
+    run = _Run(prepared, seed, directory, resume, report, warn, stop, start)
     nets: dict[NetName, Net] = {"onegram": prepared.onegram}
     records = {}
     for one in chosen:
@@ -129,10 +134,13 @@ class _Run(NamedTuple):
     report: Report
     warn: Warn
     stop: Callable[[], bool]
+    start: Filler | None
 
     def identity(self, recipe: Recipe) -> str:
         """Return a digest that two runs share if one may resume the other."""
         of = {"data": self.prepared.record, "kind": asdict(self.prepared.kind), "seed": self.seed}
+        if self.start is not None:
+            of["start"] = _digest(self.start.nets.get(recipe.net))
         document = {"of": of, "recipe": recipe.identity(), "jax": jax.__version__}
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
@@ -189,9 +197,42 @@ def _train_net(run: _Run, recipe: Recipe) -> Trained:
     key = jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1))
     key_net, key_fit = jax.random.split(jax.random.fold_in(key, recipe.net == "forward"))
     net = _architecture(run.prepared.kind, recipe).build(key_net)
+    if run.start is not None and recipe.net in run.start.nets:
+        net = _continued(net, run.start.nets[recipe.net])
     state, save = _start(run, net, recipe)
     data, report, stop = run.prepared.data, partial(run.report, recipe.net), run.stop
     return fit(key_fit, net, data, recipe, state=state, save=save, report=report, stop=stop)
+
+
+def _kind_of(start: Filler, kind_type: type[Kind], chosen: Chosen) -> Kind:
+    """Return the kind of a model to start from, which must have the fields of the recipe."""
+    if not isinstance(start.kind, kind_type):
+        raise CaesuraError(
+            f"The model to start from is for {start.kind.name}, not for {kind_type.name}."
+        )
+    for name, value in chosen.kind_fields.items():
+        if getattr(start.kind, name, None) != value:
+            raise CaesuraError(f"The model to start from has not {name}={value!r}: leave it out.")
+    return start.kind
+
+
+def _continued(new: Net, old: Net) -> Net:
+    """Return a net that is trained further."""
+    if jax.tree.structure(new) != jax.tree.structure(old) or any(
+        a.shape != b.shape for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)
+    ):
+        raise CaesuraError(
+            f"The {new.name} net of the model to start from has other sizes than the recipe: "
+            "cell, hidden, layers, head_hidden and missing_input must be the same."
+        )
+    return old
+
+
+def _digest(net: Net | None) -> str:
+    content = hashlib.sha256()
+    for leaf in jax.tree.leaves(net):
+        content.update(np.asarray(leaf).tobytes())
+    return content.hexdigest()
 
 
 def _start(run: _Run, net: Net, recipe: Recipe) -> tuple[State, Callable[[State], None]]:

@@ -1,0 +1,305 @@
+"""How well a model restores lost letters of papyri: the tables of docs/lost-letters.md.
+
+    python benchmarks/lost_letters.py hidden     letters hidden at random, 1 to 20 of them
+    python benchmarks/lost_letters.py editors    restorations by editors, hidden again
+    python benchmarks/lost_letters.py unknown    gaps whose number of letters is not told
+    python benchmarks/lost_letters.py speed      a document of 500 letters with ten lacunae
+
+The documents are those of the test split of the set `papyri`, in the directory that CAESURA_DATA
+names. A gap has up to 500 letters of its document before it and 300 after it, with all restorations
+of the editor but its own. Readings that differ only in word division are one.
+"""
+
+import argparse
+import difflib
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from decoding import head, line, note, share, write_lines
+
+import caesura
+from caesura import datasets
+from caesura.errors import CaesuraError
+from caesura.filler.fill import Fill
+from caesura.kinds import Text
+from caesura.kinds.text.document import BREAK
+from caesura.sequence import runs
+
+BEFORE, AFTER = 500, 300
+TOPS = (1, 5, 20)
+GROUPS = {"1–10": range(1, 11), "11–20": range(11, 21)}
+LENGTHS = range(1, 13)  # of gaps whose length is not told
+BATCH = 64  # requests at a time
+BINS = 10
+
+
+class Place(NamedTuple):
+    """A gap in the letters of a document, and what stands there."""
+
+    before: str
+    truth: str
+    after: str
+
+
+class Answer(NamedTuple):
+    """What became of one gap: a line of the CSV file."""
+
+    length: int
+    truth: str
+    best: str
+    rank: int | None
+    stated: float  # the probability of the best reading
+    nats: float  # of the truth, with its word division
+    paper_error: float  # as E. Cullhed counts it: 1 − the ratio of difflib
+    edit_error: float  # the edit distance over the length
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    measures = {"hidden": hidden, "editors": editors, "unknown": unknown, "speed": speed}
+    parser.add_argument("what", choices=measures)
+    parser.add_argument("--model", default="papyri", help="a name or a path")
+    parser.add_argument("--gaps", type=int, default=50, help="of each length")
+    parser.add_argument("--split", choices=["valid", "test"], default="test")
+    parser.add_argument("--weight", type=float, help="of the bidirectional net in the search")
+    parser.add_argument("--seed", type=int, default=0, help="of the places")
+    parser.add_argument("--csv", type=Path, help="a line for each gap")
+    given = parser.parse_args()
+    try:
+        filler = caesura.load(given.model)
+        texts = datasets.load("papyri", given.split)
+        note(
+            f"papyri {given.split}, {given.gaps} gaps of each length; JAX {jax.__version__}, "
+            f"{jax.devices()[0].device_kind}, {platform.machine()}."
+        )
+        measures[given.what](filler, texts, given)
+    except CaesuraError as error:
+        sys.exit(f"Error: {error}")
+
+
+# The places
+
+
+def letters_of(kind: Text, text: str) -> tuple[str, np.ndarray]:
+    """Return the letters as nets see them, and which of them an editor has restored."""
+    item: Any = kind.open(text)
+    lost = np.repeat(item._places, np.maximum(item._sizes, 1))
+    number = np.arange(len(item.document.letters))
+    values = item.complete.values[:, 0]
+    restored = np.zeros(len(values), bool)
+    restored[number + np.searchsorted(lost, number, side="right")] = item.document.bracketed
+    seen = "".join(kind.alphabet[value] if value >= 0 else BREAK for value in values)
+    return seen, restored & (values >= 0)
+
+
+def cut(seen: str, start: int, length: int) -> Place:
+    stop = start + length
+    return Place(seen[max(0, start - BEFORE) : start], seen[start:stop], seen[stop : stop + AFTER])
+
+
+def at_random(pieces: list[str], length: int, count: int, seed: int) -> list[Place]:
+    """Return gaps in known letters; every place of every document is equally likely."""
+    starts = [
+        (number, start)
+        for number, piece in enumerate(pieces)
+        for span in runs(np.array([letter != BREAK for letter in piece]))
+        for start in range(span.start, span.stop - length + 1)
+        if length < len(piece)
+    ]
+    chosen = np.random.default_rng([seed, length]).choice(len(starts), count, replace=False)
+    return [cut(pieces[starts[i][0]], starts[i][1], length) for i in chosen]
+
+
+# What is asked
+
+
+def fills(
+    filler: caesura.Filler, requests: list[caesura.Request], said: str
+) -> Iterator[tuple[int, Fill]]:
+    for first in range(0, len(requests), BATCH):
+        yield from enumerate(filler.fill_many(requests[first : first + BATCH]), first)
+        note(f"{said}: {min(first + BATCH, len(requests))} of {len(requests)}")
+
+
+def plain(filler: caesura.Filler) -> caesura.Filler:
+    """Return the filler for letters as nets see them."""
+    return filler.with_kind(notation="plain", normalise="", gap_char="_", brackets="")
+
+
+def strategy_of(filler: caesura.Filler, given: argparse.Namespace) -> Any:
+    if given.weight is None:
+        return None
+    return type(filler.method("search").strategy)(weight=given.weight)
+
+
+def merged(fill: Fill) -> list[tuple[str, float]]:
+    """Return the readings, most probable first; word division does not count."""
+    chances: dict[str, float] = {}
+    for one in fill.gaps[0].candidates:
+        chances[one.part.lower()] = chances.get(one.part.lower(), 0.0) + one.probability
+    return sorted(chances.items(), key=lambda one: -one[1])
+
+
+def asked(filler: caesura.Filler, places: list[Place], given: Any, said: str) -> list[Answer]:
+    filler, strategy = plain(filler), strategy_of(filler, given)
+    requests = [
+        caesura.Request(
+            "".join(place),
+            slice(len(place.before), len(place.before) + len(place.truth)),
+            strategy=strategy,
+            readings={0: [place.truth]},
+        )
+        for place in places
+    ]
+    return [answer(places[number].truth, fill) for number, fill in fills(filler, requests, said)]
+
+
+def answer(truth: str, fill: Fill) -> Answer:
+    found = merged(fill)
+    (own,) = fill.gaps[0].asked
+    wanted, (best, stated) = truth.lower(), found[0]
+    parts = [part for part, _ in found]
+    return Answer(
+        len(truth),
+        wanted,
+        best,
+        parts.index(wanted) + 1 if wanted in parts else None,
+        stated,
+        -float(np.log(max(own.probability, 1e-300))),
+        1 - difflib.SequenceMatcher(None, best, wanted).ratio(),
+        distance(best, wanted) / len(wanted),
+    )
+
+
+def distance(one: str, other: str) -> int:
+    """Return the edit distance."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, row = row, [i]
+        for j, b in enumerate(other, 1):
+            row.append(min(last[j] + 1, row[-1] + 1, last[j - 1] + (a != b)))
+    return row[-1]
+
+
+# Tables
+
+COLUMNS = ("letters", "gaps", "top 1, %", "top 5, %", "top 20, %", "character error, %")
+COLUMNS = (*COLUMNS, "edit distance, %", "nats", "stated, %")
+
+
+def table(answers: list[Answer], by: dict[str, list[int]]) -> None:
+    head(*COLUMNS)
+    for name, lengths in by.items():
+        some = [one for one in answers if one.length in lengths]
+        if not some:
+            continue
+        ranks = [one.rank or np.inf for one in some]
+        line(
+            name,
+            str(len(some)),
+            *(share([rank <= top for rank in ranks]) for top in TOPS),
+            *(
+                f"{100 * np.mean([getattr(one, error) for one in some]):.1f}"
+                for error in ("paper_error", "edit_error")
+            ),
+            f"{np.mean([one.nats for one in some]):.2f}",
+            f"{100 * np.mean([one.stated for one in some]):.1f}",
+        )
+
+
+def calibration(answers: list[Answer]) -> None:
+    """Print how far what is stated of the best reading is from what comes true."""
+    stated = np.array([one.stated for one in answers])
+    true = np.array([one.rank == 1 for one in answers])
+    where = np.minimum((stated * BINS).astype(int), BINS - 1)
+    sums = [abs(np.sum(stated[where == b] - true[where == b])) for b in range(BINS)]
+    note(f"Calibration error of the best reading: {sum(sums) / len(answers):.3f}")
+
+
+def done(answers: list[Answer], by: dict[str, list[int]], given: argparse.Namespace) -> None:
+    table(answers, by | {name: list(lengths) for name, lengths in GROUPS.items()})
+    calibration(answers)
+    if given.csv:
+        write_lines(given.csv, Answer._fields, answers)
+
+
+def hidden(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
+    """Letters hidden at random."""
+    pieces = [letters_of(filler.kind, text)[0] for text in texts]
+    lengths = [n for group in GROUPS.values() for n in group]
+    places = [p for n in lengths for p in at_random(pieces, n, given.gaps, given.seed)]
+    done(asked(filler, places, given, "hidden"), {str(n): [n] for n in lengths}, given)
+
+
+def editors(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
+    """Restorations of editors, hidden again: how often they are found."""
+    by_length: dict[int, list[Place]] = {n: [] for group in GROUPS.values() for n in group}
+    for text in texts:
+        seen, restored = letters_of(filler.kind, text)
+        for span in runs(restored):
+            length = span.stop - span.start
+            if length in by_length and length < len(seen):
+                by_length[length].append(cut(seen, span.start, length))
+    places = []
+    for length, some in by_length.items():
+        order = np.random.default_rng([given.seed, length]).permutation(len(some))
+        places += [some[i] for i in order[: given.gaps]]
+    done(asked(filler, places, given, "editors"), {str(n): [n] for n in by_length}, given)
+
+
+def unknown(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
+    """Gaps whose number of letters is not told."""
+    pieces = [letters_of(filler.kind, text)[0] for text in texts]
+    places = [p for n in LENGTHS for p in at_random(pieces, n, given.gaps, given.seed)]
+    strategy = strategy_of(filler, given)
+    requests = [
+        caesura.Request(
+            place.before + place.after,
+            caesura.Gap(len(place.before), LENGTHS[0], LENGTHS[-1]),
+            strategy=strategy,
+        )
+        for place in places
+    ]
+    ranks: dict[int, list[int]] = {n: [] for n in LENGTHS}
+    right: dict[int, list[bool]] = {n: [] for n in LENGTHS}
+    for number, fill in fills(plain(filler), requests, "unknown"):
+        truth, lengths = places[number].truth, list(fill.gaps[0].lengths)
+        ranks[len(truth)].append(lengths.index(len(truth)) + 1)
+        right[len(truth)].append(merged(fill)[0][0] == truth.lower())
+    head("letters", "gaps", "length is top 1, %", "among top 3, %", "read, %")
+    for name, some in [(str(n), [n]) for n in LENGTHS] + [("all", list(LENGTHS))]:
+        rank = [value for n in some for value in ranks[n]]
+        read = [value for n in some for value in right[n]]
+        line(name, str(len(rank)), *(share([r <= n for r in rank]) for n in (1, 3)), share(read))
+
+
+def speed(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
+    """Ten lacunae of one to ten letters in a document of about 500 letters."""
+    pieces = [letters_of(filler.kind, text)[0] for text in texts]
+    piece = next(p for p in pieces if len(p) >= 500 and BREAK not in p[:500])[:500]
+    marked = list(piece)
+    for number in range(10):
+        start = 20 + 46 * number
+        marked[start : start + number + 1] = "_" * (number + 1)
+    text, one = "".join(marked), plain(filler)
+    for what in ("first, with compilation", "second", "third"):
+        wall, processor = time.perf_counter(), time.process_time()
+        fill = one.fill(text)
+        line(
+            what,
+            f"{time.perf_counter() - wall:.1f} s",
+            f"{time.process_time() - processor:.1f} CPU s",
+            f"{len(fill.gaps)} gaps",
+        )
+
+
+if __name__ == "__main__":
+    main()
