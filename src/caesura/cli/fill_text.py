@@ -34,6 +34,7 @@ from caesura.errors import CaesuraError, FileMissingError
 if TYPE_CHECKING:
     from caesura.filler import Fill, Filler
     from caesura.kinds import Item
+    from caesura.sequence import Span
 
 FEW = 8  # missing characters, for which compiling is nearly all of the work
 SUFFIXES = (".txt", ".txt.xz", ".xml", ".md", ".tex")  # of what is surely meant as a file
@@ -138,6 +139,8 @@ def text(
     every : --all
         Show all readings that were found of each gap.
     """
+    from caesura.sequence import runs
+
     check_options(ctx, "gap_char", "brackets", "notation", "leiden", "lost")
     if every and top is not None:
         raise CaesuraError("Specify either --top or --all.")
@@ -165,8 +168,10 @@ def text(
             "the text itself."
         )
     missing = steps_in(spans, len(item.sequence), "letters" if kind.is_edited else "characters")
-    _save_compiling(filler, item, missing, strategy)
-    questions = _questions(patterns, readings)
+    steps = item.sequence.missing_steps.copy()
+    steps[missing or []] = True
+    _save_compiling(filler, item, runs(steps), strategy)
+    questions = _questions(patterns, readings, len(runs(steps)) + len(item.open_gaps))
     fill = fill_one(filler, item, asked, missing=missing, seconds=seconds, **questions)
     if not len(fill.places):
         note(f"Nothing is missing: mark it with '{kind.gap_char}', or specify it with --gap.")
@@ -191,21 +196,16 @@ def text(
     note_guesses(fill)
 
 
-def _questions(patterns: list[str] | None, readings: list[str] | None) -> dict[str, Any]:
+def _questions(patterns: list[str] | None, readings: list[str] | None, gaps: int) -> dict[str, Any]:
     """Return what is asked about single gaps, as `Filler.fill` takes it."""
     asked: dict[str, Any] = {}
     if patterns:
-        found = parse_numbered(patterns, "--pattern")
+        found = parse_numbered(patterns, "--pattern", gaps)
         if any(len(given) > 1 for given in found.values()):
             raise CaesuraError("A gap has one --pattern: join several as in 'α.*|.*β'.")
         asked["patterns"] = {number: given[0] for number, given in found.items()}
     if readings:
-        asked["readings"] = parse_numbered(readings, "--reading")
-    for name, given in asked.items():
-        if None in given:
-            if len(given) > 1:
-                raise CaesuraError(f"Either each of the {name} names its gap, as in 1=…, or none.")
-            asked[name] = given[None]
+        asked["readings"] = parse_numbered(readings, "--reading", gaps)
     return asked
 
 
@@ -250,17 +250,14 @@ def _looks_like_path(given: str, has_gaps: bool) -> bool:
 
 
 def _save_compiling(
-    filler: "Filler", item: "Item", missing: list[int] | None, strategy: str | None
+    filler: "Filler", item: "Item", gaps: "list[Span]", strategy: str | None
 ) -> None:
     """For few characters, ask for programs that compile in 2/3 of the time and are half as fast."""
-    from caesura.sequence import runs
-
     if item.open_gaps:
         return
-    steps = item.sequence.missing_steps.copy()
-    steps[missing or []] = True
-    longest = max((gap.stop - gap.start for gap in runs(steps)), default=0)
-    if steps.sum() <= FEW and filler.method(strategy).strategy.is_exact(longest):
+    sizes = [gap.stop - gap.start for gap in gaps]
+    longest = max(sizes, default=0)
+    if sum(sizes) <= FEW and filler.method(strategy).strategy.is_exact(longest):
         import jax
 
         jax.config.update("jax_disable_most_optimizations", True)

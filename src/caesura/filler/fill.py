@@ -287,7 +287,7 @@ class Fill:
         return [self._readings(one.frames) for one in self.readings]
 
     def _asked(self, own: Weighed, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> Asked:
-        others = [one for one in frames if not own.letters.accepts(one[0][:, 0])]
+        others = [one for one in frames if not own.letters.accepts(one[0][:, 0].tolist())]
         better = sum(one.probability > own.probability for one in self._readings(others))
         return Asked(own.text, own.probability, 1 + better)
 

@@ -84,8 +84,8 @@ def _pattern(kind: Text, number: int, pattern: Any, gap: Gap) -> Automaton:
     automaton = automaton_of(kind, pattern, gap.longest)
     if not any(automaton.has_words(length) for length in _lengths(gap)):
         raise CaesuraError(
-            f"Nothing that the model could put into gap {number}, which has {_size(gap)}, matches "
-            f"the pattern {shortened(pattern)}."
+            f"Nothing that the model could put into {_nth(number)}, which has {_size(gap)}, "
+            f"matches the pattern {shortened(pattern)}."
         )
     return automaton
 
@@ -103,14 +103,21 @@ def _readings(
         letters, length = automaton_of_reading(kind, text)
         if length not in _lengths(gap):
             raise CaesuraError(
-                f"The reading {shortened(text)} has {length} letters, but gap {number} has {_size(gap)}."
+                f"The reading {shortened(text)} has {length} letters, but {_nth(number)} has "
+                f"{_size(gap)}."
             )
         try:
             allowed = letters if pattern is None else letters.both(pattern)
         except TooLargeError:
-            raise CaesuraError(f"The pattern of gap {number} is too large.") from None
+            raise CaesuraError(f"The pattern of {_nth(number)} is too large.") from None
         found.append(Own(text, letters, length, allowed))
     return tuple(found)
+
+
+def _nth(number: int) -> str:
+    """Return words for a gap that are right whether one counts from 0 or from 1."""
+    names = ("the first gap", "the second gap", "the third gap")
+    return names[number] if number < len(names) else f"the {number + 1}th gap"
 
 
 def _lengths(gap: Gap) -> list[int]:

@@ -5,6 +5,7 @@ import lzma
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -17,9 +18,31 @@ MOST_BYTES = 1 << 30  # of what does not say how long it is: a packed file, or a
 SIGNATURE = "\N{BYTE ORDER MARK}"  # some editors put it before a text; it is no part of it
 
 
-def read_text(path: Path) -> str:
+class FileText(str):
+    """The text of a file, which is named if something is wrong with the text."""
+
+    path: Path
+
+    @staticmethod
+    @contextmanager
+    def named(text: object) -> Iterator[None]:
+        """Add the name of the file, if the text is that of one, to what is raised meanwhile."""
+        try:
+            yield
+        except CaesuraError as error:
+            if not isinstance(text, FileText):
+                raise
+            reason = str(error)
+            raise CaesuraError(
+                f"The text of '{text.path}' cannot be read: {reason[0].lower()}{reason[1:]}"
+            ) from error
+
+
+def read_text(path: Path) -> FileText:
     """Return the whole text of a file."""
-    return "".join(read_parts(path))
+    text = FileText("".join(read_parts(path)))
+    text.path = path
+    return text
 
 
 def read_signed(path: Path) -> str:

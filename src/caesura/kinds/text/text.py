@@ -22,7 +22,7 @@ from caesura.kinds.text.alphabet import (
     count,
     most_frequent,
 )
-from caesura.kinds.text.files import SIGNATURE, read_signed, read_text
+from caesura.kinds.text.files import SIGNATURE, FileText, read_signed, read_text
 from caesura.kinds.text.normalise import words_of
 from caesura.kinds.text.notation import Lengths, Marked, check_brackets, mark
 from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence, Span
@@ -197,8 +197,9 @@ class Text(Kind):
             return TextItem(self, data)
         from caesura.kinds.text.edition import open_edition  # which needs items of this file
 
-        item = open_edition(self, data)
-        _ = item.document  # what is wrong with it is told at once
+        with FileText.named(data):
+            item = open_edition(self, data)
+            _ = item.document  # what is wrong with it is told at once
         return item
 
     def open_content(self, content: Any) -> "TextItem":
@@ -231,7 +232,8 @@ class Text(Kind):
             return text
         from caesura.kinds.text.edition import open_edition
 
-        return open_edition(self, text).read_letters()
+        with FileText.named(text):
+            return open_edition(self, text).read_letters()
 
     @property
     def is_edited(self) -> bool:
