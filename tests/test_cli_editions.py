@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -228,16 +227,29 @@ def test_parallels_are_found_on_the_command_line(folder):
     )
 
 
-def test_a_folder_of_epidoc_files_is_learnt_from(tmp_path):
+@pytest.fixture
+def corpus(tmp_path):
     for number in range(2):
         text = FILE.format("Tróiae qui primus " * 20, TWO)
         (tmp_path / f"{number}.xml").write_text(text, encoding="utf-8", newline="")
+    return tmp_path
+
+
+def test_the_alphabet_is_learnt_from_the_letters_as_the_net_sees_them(corpus):
+    fields = {"notation": "epidoc", "normalise": "case marks"}
+    assert Text.learn(Text.items(corpus), **fields).alphabet == " &abceimopqrstu"
+    (corpus / "2.xml").write_text("<ab>a<gap></ab>")
+    with pytest.raises(CaesuraError) as caught:
+        Text.learn(Text.items(corpus), **fields)
+    file = corpus / "2.xml"
+    assert checked(caught.value).startswith(f"The text of '{file}' cannot be read: the XML cannot")
+
+
+@pytest.mark.slow
+def test_a_folder_of_epidoc_files_is_learnt_from(corpus):
     fields = ("notation=epidoc", "normalise=case marks", "steps=2", "strategy=nade")
     more = [word for setting in fields for word in ("-s", setting)]
-    ask("train", "text", tmp_path, "-o", tmp_path / "latin.model", *settings(), *more)
-    kind = caesura.load(tmp_path / "latin.model").kind
-    assert kind.alphabet == " &abceimopqrstu"
-    assert (kind.notation, kind.normalise) == ("epidoc", "case marks")
-    (tmp_path / "2.xml").write_text("<ab>a<gap></ab>")
-    sentence = mistake("train", "text", tmp_path, "-o", tmp_path / "b.model", *settings(), *more)
-    assert sentence.startswith(f"The text of '{Path(tmp_path / '2.xml')}' cannot be read: the XML")
+    model = corpus / "latin.model"
+    ask("train", "text", corpus, "-o", model, *settings(), *more)
+    assert caesura.load(model).kind.alphabet == " &abceimopqrstu"
+    assert "#caesura" in ask("fill", "text", corpus / "0.xml", "--model", model)

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int, Int64
+from jaxtyping import Bool, Int64, Integer
 
 from caesura.errors import CaesuraError
 from caesura.files import cannot_read, replacing
@@ -50,7 +50,7 @@ class Corpus:
     ends: Int64[np.ndarray, " documents"]
 
     @cached_property
-    def codes(self) -> Int[np.ndarray, " letters"]:
+    def codes(self) -> Integer[np.ndarray, " letters"]:
         """The number of each letter in the alphabet; 0 is a lost one, and 1 ends a passage."""
         width = _width(self.alphabet)
         return np.frombuffer(self.text.encode("latin-1" if width == "u1" else "utf-16-le"), width)
@@ -128,7 +128,7 @@ def _width(alphabet: str) -> str:
     return "u1" if len(alphabet) <= 256 else "<u2"
 
 
-def _read(file: IO[bytes]) -> Corpus:
+def _read(file: lzma.LZMAFile) -> Corpus:
     """Return the corpus that a file holds; it never reads more than the file says it has."""
     header, letters, ids = (_line(file) for _ in range(3))
     count, documents = int(header["letters"]), int(header["documents"])
@@ -157,14 +157,14 @@ def _read(file: IO[bytes]) -> Corpus:
     return Corpus(alphabet, text, np.unpackbits(bits)[:count].astype(bool), names, ends)
 
 
-def _line(file: IO[bytes]) -> Any:
+def _line(file: lzma.LZMAFile) -> Any:
     line = file.readline(HEADER)
     if not line.endswith(b"\n"):
         raise ValueError("A line is too long.")
     return json.loads(line)
 
 
-def _bytes(file: IO[bytes], number: int) -> bytes:
+def _bytes(file: lzma.LZMAFile, number: int) -> bytes:
     content = file.read(number)
     if len(content) != number:
         raise EOFError

@@ -1,4 +1,4 @@
-"""Parallels: the passages of a corpus that are nearest to a reading in its context.
+"""The index of a corpus, in which a reading and its context are searched for.
 
 A corpus is one long string of letters, in which a question is searched for as it stands: windows of
 it around the reading, each shorter than the one before until enough is found. What is found is
@@ -245,9 +245,8 @@ class Parallels:
         ]
         begins = self.corpus.word_starts[start:stop].tolist()
         words = (" " + one if new else one for one, new in zip(letters, begins, strict=True))
-        ends = self.corpus.codes[stop] == 1 or bool(
-            self.corpus.word_starts[stop]
-        )  # at the latest, a break
+        # There is always a letter that comes next: a document ends with a break.
+        ends = bool(self.corpus.codes[stop] == 1 or self.corpus.word_starts[stop])
         return with_final_sigmas("".join(words).replace(BREAK, "…").strip(), ends)
 
 
