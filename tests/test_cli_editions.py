@@ -213,9 +213,9 @@ def test_parallels_are_found_on_the_command_line(folder):
     assert (told["texts"], told["left_out"]) == (2, ["wrong.txt"])
     assert "One text is left out, such as 'wrong.txt': The '[' at line 1" in result.stderr
     shown = ask("parallels", "find", index, "abcab[cab]c", "--count", 1)
-    assert shown == "one.txt: …aabc abcab [cab] ca bcabbd… (6 letters around it are the same)\n"
+    assert shown == "one.txt: …aabc ab [cab] cabca bcabbd… (6 letters around it are the same)\n"
     found = json.loads(ask("parallels", "find", index, "abcab[...]bca", "--json"))["passages"]
-    assert {one["id"] for one in found} == {"one.txt"}
+    assert found[0]["id"] == "one.txt"
     text = ("abcab[.]abcabcabb",)
     told = json.loads(ask(*fill(folder, *text, "--parallels", index, "--json", "--top", 1)))
     assert [len(one) for one in told["parallels"]] == [2]
