@@ -215,7 +215,7 @@ def test_parallels_are_found_on_the_command_line(folder):
     shown = ask("parallels", "find", index, "abcab[cab]c", "--count", 1)
     assert shown == "one.txt: …aabc ab [cab] cabca bcabbd… (6 letters around it are the same)\n"
     found = json.loads(ask("parallels", "find", index, "abcab[...]bca", "--json"))["passages"]
-    assert found[0]["id"] == "one.txt"
+    assert (found[0]["part"], found[0]["matching"]) == ("cdb", 8)
     text = ("abcab[.]abcabcabb",)
     told = json.loads(ask(*fill(folder, *text, "--parallels", index, "--json", "--top", 1)))
     assert [len(one) for one in told["parallels"]] == [2]
