@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from decoding import head, line, note, share, write_lines
+from decoding import head, line, note, numbers, share, write_lines
 
 import caesura
 from caesura import datasets
@@ -70,6 +70,8 @@ def main() -> None:
     parser.add_argument("--gaps", type=int, default=50, help="of each length")
     parser.add_argument("--split", choices=["valid", "test"], default="test")
     parser.add_argument("--weight", type=float, help="of the bidirectional net in the search")
+    parser.add_argument("--nats", action="store_true", help="those of the truth; takes longer")
+    parser.add_argument("--lengths", type=numbers, default=tuple(range(1, 21)), help="'1-20'")
     parser.add_argument("--seed", type=int, default=0, help="of the places")
     parser.add_argument("--csv", type=Path, help="a line for each gap")
     given = parser.parse_args()
@@ -155,7 +157,7 @@ def asked(filler: caesura.Filler, places: list[Place], given: Any, said: str) ->
             "".join(place),
             slice(len(place.before), len(place.before) + len(place.truth)),
             strategy=strategy,
-            readings={0: [place.truth]},
+            readings={0: [place.truth]} if given.nats else {},
         )
         for place in places
     ]
@@ -164,7 +166,7 @@ def asked(filler: caesura.Filler, places: list[Place], given: Any, said: str) ->
 
 def answer(truth: str, fill: Fill) -> Answer:
     found = merged(fill)
-    (own,) = fill.gaps[0].asked
+    own = fill.gaps[0].asked
     wanted, (best, stated) = truth.lower(), found[0]
     parts = [part for part, _ in found]
     return Answer(
@@ -173,7 +175,7 @@ def answer(truth: str, fill: Fill) -> Answer:
         best,
         parts.index(wanted) + 1 if wanted in parts else None,
         stated,
-        -float(np.log(max(own.probability, 1e-300))),
+        -float(np.log(max(own[0].probability, 1e-300))) if own else float("nan"),
         1 - difflib.SequenceMatcher(None, best, wanted).ratio(),
         distance(best, wanted) / len(wanted),
     )
@@ -234,14 +236,13 @@ def done(answers: list[Answer], by: dict[str, list[int]], given: argparse.Namesp
 def hidden(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
     """Letters hidden at random."""
     pieces = [letters_of(filler.kind, text)[0] for text in texts]
-    lengths = [n for group in GROUPS.values() for n in group]
-    places = [p for n in lengths for p in at_random(pieces, n, given.gaps, given.seed)]
-    done(asked(filler, places, given, "hidden"), {str(n): [n] for n in lengths}, given)
+    places = [p for n in given.lengths for p in at_random(pieces, n, given.gaps, given.seed)]
+    done(asked(filler, places, given, "hidden"), {str(n): [n] for n in given.lengths}, given)
 
 
 def editors(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
     """Restorations of editors, hidden again: how often they are found."""
-    by_length: dict[int, list[Place]] = {n: [] for group in GROUPS.values() for n in group}
+    by_length: dict[int, list[Place]] = {n: [] for n in given.lengths}
     for text in texts:
         seen, restored = letters_of(filler.kind, text)
         for span in runs(restored):

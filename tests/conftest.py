@@ -26,6 +26,50 @@ def _forget_programs():
     jax.clear_caches()
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    from on_page import CHROMIUM
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM,
+            # A machine for tests may have no rights for a sandbox, and nothing to listen with.
+            args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=["phone", "desk"])
+def page(request, browser, address):
+    """A page that must not complain, nor ask anything of another host; a file has the `address`."""
+    from on_page import LONG, WIDTHS
+
+    width, height, scheme = WIDTHS[request.param]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, base_url=address
+    )
+    page = context.new_page()
+    page.set_default_timeout(LONG)
+    page.shape = request.param
+    complaints = []
+    page.on("console", lambda said: complaints.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda asked: complaints.append(f"{asked.failure}: {asked.url}"))
+    elsewhere = []
+    page.on("request", lambda asked: elsewhere.append(asked.url))
+    yield page
+    context.close()
+    # By the button that stops a fill, or by a question that takes the place of another one.
+    given_up = [f"net::ERR_ABORTED: {address}/api/{route}" for route in ("fill", "fill/series")]
+    assert not [said for said in complaints if said not in given_up]
+    strange = [url for url in elsewhere if not url.startswith((address, f"blob:{address}"))]
+    assert not strange
+
+
 def pytest_terminal_summary(terminalreporter):
     """Print what tests measured; a test that runs in another process cannot print it itself."""
     reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])

@@ -5,6 +5,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "screenshots"
+CHROMIUM = Path("/usr/bin/chromium")
+WIDTHS = {"phone": (390, 844, "dark"), "desk": (1280, 900, "light")}
+LONG = 180_000  # milliseconds: a first fill compiles, on a machine that may be busy
 
 
 def look(page, name: str) -> None:

@@ -1,6 +1,7 @@
 """Fillers with random weights, which are ready at once, for tests of what is around them."""
 
 import string
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -10,11 +11,18 @@ from caesura.kinds import Music, Text
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
 
+GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 ALPHABET = "\n " + string.ascii_letters + string.digits + string.punctuation
 
 
 def text_filler() -> Filler:
     return _filler(Text(ALPHABET), Categorical(len(ALPHABET)), "softmax")
+
+
+def greek_filler() -> Filler:
+    """One that sees letters without accents, of which capitals begin words, in Leiden notation."""
+    kind = Text(GREEK + GREEK.upper(), notation="leiden", normalise="letters final starts")
+    return replace(_filler(kind, Categorical(2 * len(GREEK)), "softmax"), strategy="search")
 
 
 def music_filler() -> Filler:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler import Fill, Request
-from caesura.filler import filler as filler_module
+from caesura.filler import Fill, Request, answering
 from caesura.strategies import NADE, STRATEGIES, OneGram
 from small_fillers import music_filler, text_filler
 
@@ -50,13 +49,13 @@ def test_songs_go_together_too():
 @pytest.mark.slow
 def test_like_requests_share_a_pass(monkeypatch):
     passes = []
-    whole = filler_module.fill_pass
+    whole = answering.fill_pass
 
     def counted(method, tasks):
         passes.append(len(tasks))
         return whole(method, tasks)
 
-    monkeypatch.setattr(filler_module, "fill_pass", counted)
+    monkeypatch.setattr(answering, "fill_pass", counted)
     filler = text_filler()
     filler.fill_many(["the qu__k fox", "a lazy d__ is", "the q____ fox"])
     assert passes == [3]
@@ -117,14 +116,14 @@ def test_a_bad_request_gets_its_own_error():
 
 
 def test_where_a_pass_fails_its_requests_are_tried_alone(monkeypatch):
-    whole = filler_module.fill_pass
+    whole = answering.fill_pass
 
     def fails(method, tasks):
         if any(task.seed == 7 for task in tasks):
             raise RuntimeError("out of memory")
         return whole(method, tasks)
 
-    monkeypatch.setattr(filler_module, "fill_pass", fails)
+    monkeypatch.setattr(answering, "fill_pass", fails)
     filler = text_filler()
     requests = [Request("the qu__k fox", seed=seed) for seed in (1, 7, 2)]
     one, bad, two = filler.fill_many(requests, return_exceptions=True)

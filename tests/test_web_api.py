@@ -71,7 +71,7 @@ def test_a_text_is_filled_as_the_library_fills_it(client, fillers, strategy):
     told = client.post("/api/fill", json=TEXT | asked | {"missing": [{"first": 0, "stop": 1}]})
     assert told.status_code == 200, told.text
     fill = fillers["words"].fill(TEXT["sequence"], missing=[0], **asked)
-    assert told.json() == fill.to_dict() | {"kind": "text", "views": [{}] * 3}
+    assert told.json() == fill.to_dict() | {"kind": "text", "views": [{}] * 3, "lacunae": []}
 
 
 def test_gaps_of_unknown_length_are_searched(client, fillers):
@@ -79,7 +79,7 @@ def test_gaps_of_unknown_length_are_searched(client, fillers):
     told = client.post("/api/fill", json={"model": "chain", "sequence": text})
     assert told.status_code == 200, told.text
     fill = fillers["chain"].fill(text)
-    assert told.json() == fill.to_dict() | {"kind": "text", "views": []}
+    assert told.json() == fill.to_dict() | {"kind": "text", "views": [], "lacunae": []}
     assert list(told.json()["gaps"][0]["lengths"]) == [*map(str, fill.gaps[0].lengths)]
     asked = {"model": "chain", "sequence": text, "seconds": 5, "missing": [{"first": 0, "stop": 1}]}
     told = client.post("/api/fill", json=asked).json()
@@ -316,7 +316,7 @@ def test_the_description_names_every_route(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert set(paths) == {
         *("/api/models", "/api/fill", "/api/fill/chain", "/api/log_prob", "/api/marginals"),
-        *("/api/view", "/api/table", "/api/fill/series", "/healthz", "/metrics"),
+        *("/api/view", "/api/edition", "/api/table", "/api/fill/series", "/healthz", "/metrics"),
     }
     for path, methods in paths.items():
         for method in methods.values():

@@ -6,23 +6,18 @@ Screenshots are left in `screenshots/`, for a look at what no test can judge.
 import base64
 import contextlib
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import sync_playwright
 
 from caesura.training.train import train
 from caesura.web import Limits, make_app, tables
 from demo.tune import song as greensleeves
-from on_page import AXE, drag, filled, look, serious_faults, shown
+from on_page import AXE, CHROMIUM, drag, filled, look, serious_faults, shown
 from served import served
 from small_fillers import music_filler, text_filler
 from test_web_series import wave
 
-CHROMIUM = Path("/usr/bin/chromium")
-WIDTHS = {"phone": (390, 844, "dark"), "desk": (1280, 900, "light")}
-LONG = 180_000  # milliseconds: a first fill compiles, on a machine that may be busy
 UPDATES = 40  # of a fit
 
 pytestmark = [
@@ -40,42 +35,6 @@ def address():
         patched.setattr(tables, "train", partial(train, hidden=8, head_hidden=8))
         with served(make_app(fillers, limits=Limits(updates=UPDATES))) as address:
             yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM,
-            # A machine for tests may have no rights for a sandbox, and nothing to listen with.
-            args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"],
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(params=WIDTHS)
-def page(request, browser, address):
-    """A page that must not complain, nor ask anything of another host."""
-    width, height, scheme = WIDTHS[request.param]
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, base_url=address
-    )
-    page = context.new_page()
-    page.set_default_timeout(LONG)
-    page.shape = request.param
-    complaints = []
-    page.on("console", lambda said: complaints.append(f"{said.type}: {said.text}"))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("requestfailed", lambda asked: complaints.append(f"{asked.failure}: {asked.url}"))
-    elsewhere = []
-    page.on("request", lambda asked: elsewhere.append(asked.url))
-    yield page
-    context.close()
-    given_up = f"net::ERR_ABORTED: {address}/api/fill/series"  # by the button that stops a fit
-    assert not [said for said in complaints if said != given_up]
-    strange = [url for url in elsewhere if not url.startswith((address, f"blob:{address}"))]
-    assert not strange
 
 
 def test_the_journey_of_a_text(page):

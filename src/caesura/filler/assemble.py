@@ -9,6 +9,7 @@ from jaxtyping import Float
 from caesura.filler.draft import Draft
 from caesura.filler.fill import Completion, Fill, LogProb, Readings
 from caesura.filler.passes import Filled
+from caesura.filler.readings import readings_of_draws
 from caesura.filler.running import Opened
 from caesura.filler.searching import Searched
 from caesura.filler.series_fill import SeriesFill
@@ -55,7 +56,7 @@ def from_draws(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
         unknown=(),
         completions=[best, *every] if numbers else completions,
         sampled=every[:samples],
-        readings=[] if numbers else _readings(sequence, drawn, completions),
+        readings=[] if numbers else readings_of_draws(kind, sequence, best.values, parts),
     )
 
 
@@ -80,35 +81,6 @@ def _between(sequence: Steps) -> tuple[int, ...]:
     gaps = sequence.gaps
     ends = [0, *(gap.stop for gap in gaps)]
     return tuple(gap.start - end for gap, end in zip(gaps, ends, strict=False))
-
-
-def _readings(sequence: Steps, drawn: np.ndarray, ranked: list[Completion]) -> list[Readings]:
-    """Return the readings of each gap, in the order of the best completion that has them.
-
-    The probability of the fill of an only gap is known. For several gaps, a reading has the share
-    of the draws that have it: so it is averaged over what is in the other gaps.
-    """
-    gaps, found = sequence.gaps, []
-    where = np.nonzero(sequence.missing)[0]
-    for gap in gaps:
-        inside = (where >= gap.start) & (where < gap.stop)
-        shares: dict[bytes, float] = {}
-        for row in drawn[:, inside]:
-            key = row.tobytes()
-            shares[key] = shares.get(key, 0.0) + 1 / len(drawn)
-        chances: dict[bytes, tuple[Any, float]] = {}
-        for one in ranked:
-            part = one.values[inside]
-            alone = float(np.exp(one.log_prob))
-            chance = alone if len(gaps) == 1 else shares.get(part.tobytes(), 0.0)
-            chances.setdefault(part.tobytes(), (part, chance))
-        frames = []
-        for part, chance in chances.values():
-            values = sequence.values[gap.start : gap.stop].copy()
-            values[sequence.missing[gap.start : gap.stop]] = part
-            frames.append((values, chance))
-        found.append(Readings(frames, {gap.stop - gap.start: 1.0}))
-    return found
 
 
 def from_search(kind: Kind, opened: Opened, draft: Draft, found: Sequence[Searched]) -> Fill:

@@ -79,8 +79,10 @@ class Reading(NamedTuple):
     part
         What stands in the gap: a string for text, frames for music.
     probability
-        Given everything observed. Gaps that are close by are averaged over. With the strategy
-        `search`, gaps that are farther away are at their best.
+        Given everything observed, averaged over what could be in the gaps close by. With the
+        strategy `search`, gaps that are farther away are at their best. By other strategies, they
+        are unknown, and beside other gaps the probability is an estimate: how often the reading
+        was drawn, less a share for readings that were not.
     """
 
     part: Any
@@ -102,7 +104,8 @@ class Asked(NamedTuple):
         (its first letter may start one or not); a reading without any blank has the sum over all
         its divisions into words.
     rank
-        One more than the number of other candidates that are more probable.
+        One more than the number of other candidates that are more probable; there are at most 100
+        candidates, so 101 is any rank beyond them.
     """
 
     part: str
@@ -119,9 +122,11 @@ class GapFill:
     span : Span
         Its first step in `Fill.best`, and the step after its last; for a text, its characters.
     candidates : list of Reading
-        Distinct fills, most probable first; for music in the order of `Fill.candidates`.
+        Distinct fills, most probable first; those of music by how well their notes agree with those
+        of all draws.
     covered : float
-        The share of the probability that the candidates have together.
+        The share of the probability that the candidates have together; the rest belongs to fills
+        that were not found.
     lengths : dict
         The probability of each length, most probable first. A known length has probability 1.
     asked : list of Asked

@@ -9,17 +9,11 @@ import numpy as np
 
 from caesura.errors import CaesuraError
 from caesura.filler.answering import fill_opened
-from caesura.filler.anytime import improve
+from caesura.filler.anytime import fill_in_time
 from caesura.filler.fill import Fill, LogProb
 from caesura.filler.marginals import Marginals
 from caesura.filler.opening import method_of, open_complete, open_request
-from caesura.filler.passes import (
-    Chances,
-    Method,
-    marginals_pass,
-    score_pass,
-    seed_of,
-)
+from caesura.filler.passes import Chances, Method, marginals_pass, score_pass, seed_of
 from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
 from caesura.filler.searching import search_states, search_tasks
@@ -97,7 +91,9 @@ class Filler(Model[Net]):
         seconds
             How long to search for better fills: a quick answer is improved by wider searches, or by
             more draws, until the ranking has settled or the next attempt would take too long.
-            `Fill.ended` says which. The first answer is given in any case.
+            `Fill.ended` says which. The first answer is given in any case, however long it takes.
+            The limit is kept to within one pass of the nets, which cannot be interrupted: the first
+            pass of its shape compiles a program, which takes seconds.
         patterns
             For text and the strategy `search`: a regular expression over the letters of a gap, by
             the gap's number from left to right, as in ``{0: "th.*"}``, or as a string if there is
@@ -207,7 +203,8 @@ class Filler(Model[Net]):
                 if request.seconds is None:
                     opened[number] = open_request(self, request)
                 else:
-                    answers[number] = self._improve(request, report)
+                    once = replace(request, data=self.kind.open(request.data))
+                    answers[number] = fill_in_time(self.fill_many, open_request(self, once), report)
             except Exception as error:
                 answers[number] = error
         answers |= fill_opened(self.kind, opened, report)
@@ -396,12 +393,6 @@ class Filler(Model[Net]):
     def __repr__(self) -> str:
         nets = ", ".join(_described(name, net) for name, net in self.nets.items())
         return f"<Filler for {self.kind.name}: {nets}; by '{self.strategy}'>"
-
-    def _improve(self, request: Request, report: Report | None) -> Fill:
-        once = replace(request, data=self.kind.open(request.data))
-        strategy = self.method(request.strategy).strategy
-        draws = self.kind.draws if request.draws is None else request.draws
-        return improve(lambda one: self.fill_many([one], report=report)[0], once, strategy, draws)
 
 
 def _described(name: str, net: Net) -> str:

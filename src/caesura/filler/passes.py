@@ -106,9 +106,12 @@ def batches(method: Method, tasks: Sequence[Task]) -> Iterable[list[int]]:
         shape = task.shape(method) if method.strategy.batched else (number,)
         alike.setdefault(shape, []).append(number)
     for numbers in alike.values():
-        size = _most(method, tasks[numbers[0]])
-        for first in range(0, len(numbers), size):
-            yield numbers[first : first + size]
+        most = _most(method, tasks[numbers[0]])
+        while numbers:
+            few = len(numbers) < WINDOWS[-1] // 2  # most of the largest batch would be padding
+            size = min(most, WINDOWS[-2]) if few else most
+            yield numbers[:size]
+            numbers = numbers[size:]
 
 
 def _most(method: Method, task: Task) -> int:

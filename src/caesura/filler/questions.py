@@ -70,8 +70,9 @@ def _by_gap(name: str, given: Any, gaps: int) -> dict[int, Any]:
         given = {0: given}
     for number in given:
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < gaps:
+            count = "1 gap" if gaps == 1 else f"{gaps} gaps"
             raise CaesuraError(
-                f"`{name}` names the gap {number!r}, but the data has {gaps}, counted from 0."
+                f"There is no gap {number!r} for `{name}`: the data has {count}, counted from 0."
             )
     return dict(given)
 

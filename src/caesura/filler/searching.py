@@ -25,7 +25,9 @@ from caesura.strategies import Search, Window
 from caesura.strategies.rules import Rule, make_rules
 
 QUICK = 8  # the quick search keeps so many times fewer fills
-LENGTH_DRAWS = 128  # to compare lengths takes a better estimate than to rank fills of one length
+LENGTH_DRAWS = (
+    4  # times as many draws: to compare lengths takes a better estimate than to rank fills
+)
 ROUNDS = 2  # of the full search, at most
 NEAR = 100  # observed steps; what is farther away hardly matters
 
@@ -179,7 +181,7 @@ def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
     if quick:
         strategy = replace(strategy, width=max(1, strategy.width // QUICK))
     elif one.item.open_gaps:
-        strategy = replace(strategy, draws=max(strategy.draws, LENGTH_DRAWS))
+        strategy = replace(strategy, draws=strategy.draws * LENGTH_DRAWS)
     key = (method_key(one), strategy.width, strategy.draws)
     tasks = []
     for group, jobs in _jobs_of(one, draft, groups, quick).items():

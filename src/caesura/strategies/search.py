@@ -22,6 +22,7 @@ from caesura.strategies.sir import judge
 from caesura.strategies.window import Window
 
 EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
+ROUNDING = 1e-5  # of a share: less of the probability is outside of a beam that holds all fills
 
 
 class Found(NamedTuple):
@@ -49,7 +50,9 @@ class Search(Strategy):
     what stands to the left of it and what is observed to the right. The beam keeps the `width` best
     beginnings of a fill at every step. The normaliser is the sum over the fills that the beam
     finds, which is exact, plus an estimate for all others from `draws` random fills. They are drawn
-    step by step, from p^(1 − weight) · q^weight, normalised at each step.
+    step by step, from p^(1 − weight) · q^weight, normalised at each step. The standard error is
+    wide rather than narrow where few of them are outside of the beam, but too small if the fills
+    that were missed are much more probable than it was to draw them.
 
     Parameters
     ----------
@@ -168,27 +171,74 @@ class Search(Strategy):
         again = jnp.any(same & before, axis=2) & ~in_beam
         in_both = jnp.any(same & in_beam, axis=2) & ~in_beam
 
-        def stands_for(log_value: Float[Array, "B N"]) -> Float[Array, "B N"]:
-            """A fill of the beam stands for itself, a drawn one for a share of the others."""
-            drawn = jnp.where(in_both, -jnp.inf, log_value - lanes.log_drawn - jnp.log(self.draws))
-            return jnp.where(in_beam, log_value, drawn)
+        outside = ~in_beam & ~in_both
+        log_held = jax.nn.logsumexp(jnp.where(in_beam, lanes.log_drawn, -jnp.inf), axis=1)
+        share = jnp.clip(-jnp.expm1(log_held), 0, 1)
+        share = jnp.where(share < ROUNDING, 0.0, share)
 
-        weights = stands_for(scores)
-        log_total = jax.nn.logsumexp(weights, axis=1)
-        of_draws = jnp.exp(weights - log_total[:, None])[:, self.width :]
-        error = jnp.std(of_draws, axis=1, ddof=1 if self.draws > 1 else 0) * self.draws**0.5
-        held = jax.nn.logsumexp(jnp.where(in_beam, lanes.log_drawn, -jnp.inf), axis=1)
+        def summed(log_value: Float[Array, "B N"]) -> "Summed":
+            """Sum over all fills: those of the beam, and the others as the random fills say."""
+            return _sum(log_value, lanes.log_drawn, in_beam, outside, log_held, share)
+
+        log_weight, log_total, error = summed(scores)
         found = Found(
             values=lanes.values[..., None],
             log_prob=jnp.where(again, -jnp.inf, scores - log_total[:, None]),
-            log_weight=weights - log_total[:, None],
+            log_weight=log_weight,
             standard_error=error,
-            log_evidence=jax.nn.logsumexp(
-                stands_for(jnp.where(empty, -jnp.inf, lanes.log_p)), axis=1
-            ),
+            log_evidence=summed(jnp.where(empty, -jnp.inf, lanes.log_p)).log_total,
             log_total=log_total,
         )
-        return found, Rest(jnp.clip(-jnp.expm1(held), 0, 1), means), log_total
+        return found, Rest(share, means), log_total
+
+
+class Summed(NamedTuple):
+    """A sum over all fills, some of which were found."""
+
+    log_weight: Float[Array, "B N"]  # the share of each in the sum; a random fill stands for others
+    log_total: Float[Array, " B"]
+    standard_error: Float[Array, " B"]  # of `log_total`
+
+
+def _sum(
+    log_value: Float[Array, "B N"],
+    log_drawn: Float[Array, "B N"],
+    in_beam: Bool[Array, " N"],
+    outside: Bool[Array, "B N"],
+    log_held: Float[Array, " B"],
+    share: Float[Array, " B"],
+) -> Summed:
+    """Sum a value over all fills.
+
+    The values of the beam are known. How probable it is that a random fill is outside of the beam
+    is known too, so the sum over the others is this `share` times the mean of value / probability
+    over the random fills outside. If there are none, the mean over the beam stands for it.
+
+    A few random fills may be too much alike to tell the variance of that mean. So one more is
+    counted, with the highest value / probability of the beam. With less than two of them, the error
+    is at least as large as the sum over the others.
+    """
+    count = jnp.sum(outside, axis=1)
+    log_beam = jax.nn.logsumexp(jnp.where(in_beam, log_value, -jnp.inf), axis=1)
+    log_each = jnp.where(outside, log_value - log_drawn, -jnp.inf) + jnp.log(share)[:, None]
+    weights = jnp.where(in_beam, log_value, log_each - jnp.log(jnp.maximum(count, 1))[:, None])
+    log_like_beam = log_beam - log_held + jnp.log(share)
+    log_ratio = jnp.where(in_beam & jnp.isfinite(log_value), log_value - log_drawn, -jnp.inf)
+    log_highest = jnp.max(log_ratio, axis=1) + jnp.log(share)
+    log_rest = jnp.where(
+        count > 0,
+        jax.nn.logsumexp(jnp.where(in_beam, -jnp.inf, weights), axis=1),
+        log_like_beam,
+    )
+    log_total = jnp.logaddexp(log_beam, log_rest)
+    rest, highest = jnp.exp(log_rest - log_total), jnp.exp(log_highest - log_total)
+    each = jnp.exp(log_each - log_total[:, None])
+    squares = jnp.sum(jnp.where(outside, (each - rest[:, None]) ** 2, 0.0), axis=1)
+    least = jnp.where(count > 1, 0.0, rest)
+    squares += jnp.maximum(jnp.abs(highest - rest), least) ** 2
+    error = jnp.where(share > 0, jnp.sqrt(squares) / jnp.maximum(count, 1), 0.0)
+    log_weight = weights - jax.nn.logsumexp(weights, axis=1, keepdims=True)
+    return Summed(log_weight, log_total, error)
 
 
 class Rest(NamedTuple):

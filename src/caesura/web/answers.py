@@ -4,6 +4,7 @@ import base64
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,17 @@ from jaxtyping import Bool
 from caesura.errors import CaesuraError, lookup
 from caesura.filler import Fill, Filler, Request
 from caesura.kinds.base import Item, Kind
+from caesura.kinds.text import Text
+from caesura.kinds.text.edition import EditionItem
 from caesura.strategies import STRATEGIES, Strategy
+from caesura.web.editions import accept, edition_of
 from caesura.web.gone import GoneError
+from caesura.web.lacunae import export, numbered, tell_lacunae, view_lacunae
 from caesura.web.limits import STEPS, Limits
 from caesura.web.schemas import (
     Box,
+    EditionAnswer,
+    EditionQuestion,
     Filled,
     FillQuestion,
     LogProbAnswer,
@@ -35,6 +42,8 @@ class Task(NamedTuple):
     """A question in the terms of the library."""
 
     filler: Filler
+    item: Item  # as it was sent
+    accepted: frozenset[int]  # the numbers of lacunae that have a reading
     request: Request
     like: Hashable  # equal for tasks that are done in one pass; None for one that is done alone
 
@@ -57,10 +66,13 @@ def offer(name: str, filler: Filler) -> OfferedModel:
 
 def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     """Return the task, if the model can do it and the machine can bear it."""
-    filler = lookup(fillers, asked.model, "model")
+    filler, sent = _open(fillers, asked)
     name = asked.strategy or filler.strategy
     lookup(offered(), name, "strategy")
-    item = _open(filler, asked.sequence)
+    accepted = (
+        {one.gap: one.part for one in asked.accepted} if isinstance(asked, FillQuestion) else {}
+    )
+    item = _within_bounds(accept(sent, accepted))
     pinned = _mask(filler.kind, item, asked.pinned)
     if asked.pinned:
         if filler.kind.frame.name != "binary":
@@ -74,6 +86,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)
     if isinstance(asked, FillQuestion):
         request = replace(request, samples=asked.samples, draws=asked.draws, seconds=asked.seconds)
+        request = replace(request, **numbered(asked))
     elif item.open_gaps:
         raise CaesuraError("A gap of unknown length has no places: ask for a fill instead.")
     states = filler.states(request)
@@ -84,7 +97,8 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
         )
     # Who has a limit of time must not wait for others in the same pass.
     alone = states * limits.together > limits.states or request.seconds is not None
-    return Task(filler, request, None if alone else (id(filler), filler.group(request)))
+    like = None if alone else (id(filler), filler.group(request))
+    return Task(filler, sent, frozenset(accepted), request, like)
 
 
 def fill_all(tasks: Sequence[Task], left: Callable[[], bool]) -> list[Fill | Exception]:
@@ -98,10 +112,12 @@ def fill_all(tasks: Sequence[Task], left: Callable[[], bool]) -> list[Fill | Exc
     return tasks[0].filler.fill_many(requests, return_exceptions=True, report=go_on)
 
 
-def tell_fill(fill: Fill) -> Filled:
+def tell_fill(fill: Fill, task: Task) -> Filled:
     """Return a fill as the answer to a request."""
     views = [fill.item.view(sample) for sample in fill.samples]
-    return Filled(kind=fill.kind.name, views=views, **fill.to_dict())
+    told = fill.to_dict()
+    lacunae = tell_lacunae(fill, told["gaps"], task.item, task.accepted)
+    return Filled(kind=fill.kind.name, views=views, lacunae=lacunae, **told)
 
 
 def log_prob(task: Task) -> LogProbAnswer:
@@ -118,25 +134,48 @@ def marginals(task: Task) -> MarginalsAnswer:
 
 def view(fillers: Fillers, asked: ViewQuestion) -> dict[str, Any]:
     """Return what a page needs to draw the sequence as the model sees it."""
-    item = _open(lookup(fillers, asked.model, "model"), asked.sequence)
-    return item.view(item.original)
+    _, item = _open(fillers, asked)
+    return view_lacunae(item) if isinstance(item, EditionItem) else item.view(item.original)
 
 
-def _open(filler: Filler, sequence: str) -> Item:
-    content: str | bytes = sequence
+def edition(fillers: Fillers, asked: EditionQuestion) -> EditionAnswer:
+    """Return a text with its lacunae filled, in some notation."""
+    _, item = _open(fillers, asked)
+    return EditionAnswer(content=export(edition_of(item), asked))
+
+
+def _open(fillers: Fillers, asked: ViewQuestion) -> tuple[Filler, Item]:
+    """Return the model and the sequence."""
+    filler = lookup(fillers, asked.model, "model")
+    if asked.notation is not None or asked.lost is not None:
+        if not isinstance(filler.kind, Text):
+            raise CaesuraError("The fields 'notation' and 'lost' are for texts.")
+        notation = filler.kind.notation if asked.notation is None else asked.notation
+        lost = filler.kind.lost if asked.lost is None else " ".join(sorted(set(asked.lost)))
+        filler = _with_notation(filler, notation, lost)
+    content: str | bytes = asked.sequence
     if filler.kind.binary:
         try:
-            content = base64.b64decode(sequence, validate=True)
+            content = base64.b64decode(asked.sequence, validate=True)
         except ValueError:
             raise CaesuraError(
                 f"The sequence is not in base64, as a file of {filler.kind.name} must be sent."
             ) from None
-    item = filler.kind.open_content(content)
+    return filler, _within_bounds(filler.kind.open_content(content))
+
+
+def _within_bounds(item: Item) -> Item:
     if (steps := len(item.sequence)) > STEPS:
         raise CaesuraError(
             f"The sequence has {steps} steps, and the server takes {STEPS} at most: send a part."
         )
     return item
+
+
+@lru_cache(maxsize=64)
+def _with_notation(filler: Filler, notation: str, lost: str) -> Filler:
+    """Return a filler for texts in a notation; the same one again, so that requests are alike."""
+    return filler.with_kind(notation=notation, lost=lost)
 
 
 def _mask(kind: Kind, item: Item, boxes: Iterable[Box]) -> Bool[np.ndarray, "T D"]:

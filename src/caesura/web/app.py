@@ -29,6 +29,8 @@ from caesura.web.metrics import Measured, Metrics
 from caesura.web.queue import BusyError, ClosedError, LateError, Line
 from caesura.web.schemas import (
     ChainStep,
+    EditionAnswer,
+    EditionQuestion,
     Filled,
     FillQuestion,
     FitLine,
@@ -136,7 +138,7 @@ def make_app(
         """Complete a sequence, as `caesura fill` does."""
         task = await read(asked)
         done = await unless_gone(request, line.run(answers.fill_all, task, task.like))
-        return await run_in_threadpool(answers.tell_fill, done)
+        return await run_in_threadpool(answers.tell_fill, done, task)
 
     @app.post(
         "/api/fill/chain",
@@ -162,7 +164,7 @@ def make_app(
             strategy = GSN(jnp.asarray(steps), SCORING_CHAINS)
             so_far = task._replace(request=replace(task.request, strategy=strategy))
             done = await line.run(answers.fill_all, so_far)
-            told = await run_in_threadpool(answers.tell_fill, done)
+            told = await run_in_threadpool(answers.tell_fill, done, task)
             return ChainStep(steps=steps, fill=told).model_dump_json() + "\n"
 
         first = await unless_gone(request, after(CHAIN_STEPS[0]))
@@ -219,9 +221,19 @@ def make_app(
         """What a page needs to draw a sequence as a model sees it.
 
         For music: the number of `steps` of the grid, the steps at which `bars` begin, the `seconds`
-        at which steps begin, and the `notes`.
+        at which steps begin, and the `notes`. For a text with a notation: its `format`, the running
+        text in `pieces` (`text`, or the number of a `gap`), and the `gaps`: their `marks` as places
+        in the text that was sent, and their `shortest` and `longest` length.
         """
         return answers.view(fillers, asked)
+
+    @app.post("/api/edition", responses=PROBLEMS)
+    def edition(asked: EditionQuestion) -> EditionAnswer:
+        """A text with a notation, with what is to stand in its lacunae; all else stays as it is.
+
+        No model is asked: the parts and their probabilities are those of an earlier answer.
+        """
+        return answers.edition(fillers, asked)
 
     @app.post("/api/table", responses=PROBLEMS)
     def table(asked: TableQuestion) -> TableAnswer:

@@ -4,7 +4,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caesura.web.limits import BOXES, CHARACTERS, COLUMNS, CSV_CHARACTERS, DRAWS, SECONDS, STEPS
+from caesura.web.limits import (
+    BOXES,
+    CHARACTERS,
+    COLUMNS,
+    CSV_CHARACTERS,
+    DRAWS,
+    LACUNAE,
+    PART,
+    READINGS,
+    SECONDS,
+    STEPS,
+)
 
 Name = Annotated[str, Field(max_length=100)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, description="The same seed gives the same answer.")]
@@ -34,6 +45,42 @@ class Box(Asked):
     highest: int | None = Field(None, ge=0, le=STEPS)
 
 
+Number = Annotated[int, Field(ge=0, le=CHARACTERS, description="The number of a lacuna, from 0.")]
+Part = Annotated[str, Field(min_length=1, max_length=PART)]
+
+
+class LacunaPart(Asked):
+    """A reading of a lacuna.
+
+    A blank at its beginning says that a word begins there, if no blank stands before the lacuna.
+    """
+
+    gap: Number
+    part: Part
+
+
+class LacunaPattern(Asked):
+    """A regular expression that the letters of a lacuna have to match as a whole."""
+
+    gap: Number
+    pattern: Part
+
+
+class KnownReading(Asked):
+    """A reading of a lacuna, with its probability."""
+
+    part: Part
+    probability: float = Field(ge=0, le=1)
+
+
+class LacunaReadings(LacunaPart):
+    """What stands in a lacuna, and what else could."""
+
+    readings: list[KnownReading] = Field(
+        [], max_length=READINGS, description="EpiDoc says by them how certain the part is."
+    )
+
+
 class ViewQuestion(Asked):
     """A sequence to be drawn."""
 
@@ -43,6 +90,25 @@ class ViewQuestion(Asked):
         max_length=CHARACTERS,
         description="The content of a file: a text or CSV as it is, a MIDI file in base64.",
     )
+    notation: Literal["plain", "leiden", "epidoc"] | None = Field(
+        None,
+        description="How a text marks what is lost; 'leiden' may be an EpiDoc file, too. By "
+        "default as the model was trained.",
+    )
+    lost: list[Literal["restored", "doubtful"]] | None = Field(
+        None, max_length=2, description="Which letters of such a text count as lost, too."
+    )
+
+
+class EditionQuestion(ViewQuestion):
+    """A text with a notation, and what stands in its lacunae."""
+
+    format: Literal["leiden", "epidoc", "plain"] = Field(
+        description="The notation to write; 'plain' has none. Only an EpiDoc file can be written "
+        "as one."
+    )
+    parts: list[LacunaReadings] = Field([], max_length=LACUNAE)
+    others: bool = Field(False, description="Whether EpiDoc has the other readings as `<rdg>`.")
 
 
 class Question(ViewQuestion):
@@ -75,6 +141,18 @@ class FillQuestion(Question):
         le=SECONDS,
         description="How long to look for better fills, beside the first answer and the wait in "
         "line. By default as long as the strategy takes.",
+    )
+    accepted: list[LacunaPart] = Field(
+        [],
+        max_length=LACUNAE,
+        description="Lacunae of a text with a notation that have these readings; the others are "
+        "filled given them.",
+    )
+    patterns: list[LacunaPattern] = Field(
+        [], max_length=LACUNAE, description="What some lacunae must match."
+    )
+    readings: list[LacunaPart] = Field(
+        [], max_length=READINGS, description="Readings whose probability and rank are asked for."
     )
 
 
@@ -144,6 +222,14 @@ class Reading(BaseModel):
     probability: float = Field(description="Given everything observed.")
 
 
+class AskedReading(BaseModel):
+    """A reading that was asked for."""
+
+    part: str
+    probability: float = Field(description="Given everything observed, and patterns.")
+    rank: int = Field(description="1 if no candidate is more probable.")
+
+
 class GapFilled(BaseModel):
     """What is said of one gap."""
 
@@ -154,6 +240,20 @@ class GapFilled(BaseModel):
         description="The probability of each length, most probable first; 1 if it is known."
     )
     candidates: list[Reading] = Field(description="Distinct readings, most probable first.")
+    asked: list[AskedReading] = Field([], description="The `readings` that were asked for.")
+    matching: float | None = Field(
+        None, description="The probability that the pattern of the gap holds; null without one."
+    )
+
+
+class Lacuna(BaseModel):
+    """A lacuna of a text with a notation, and what `best` has there."""
+
+    number: int = Field(description="From left to right, from 0; accepted ones are counted, too.")
+    part: str
+    marks: list[tuple[int, int]] = Field(
+        description="Its places in the text that was sent, as characters: first, and after last."
+    )
 
 
 class Filled(BaseModel):
@@ -189,6 +289,9 @@ class Filled(BaseModel):
         description="For each sample what a page needs to draw it; for music `notes`, each a list "
         "of MIDI number, first step, step after the last, and velocity."
     )
+    lacunae: list[Lacuna] = Field(
+        description="For each of the gaps of a text with a notation its place in that text."
+    )
 
 
 class ChainStep(BaseModel):
@@ -203,6 +306,12 @@ class LogProbAnswer(BaseModel):
 
     log_prob: float | None = Field(description="In nats.")
     standard_error: float | None
+
+
+class EditionAnswer(BaseModel):
+    """A text with its lacunae filled."""
+
+    content: str
 
 
 class MarginalsAnswer(BaseModel):

@@ -119,6 +119,17 @@ class EditionItem(TextItem):
         text: str = self.written(values, missing, readings, others).sequence
         return text
 
+    def changes(
+        self,
+        values: Int[np.ndarray, "T D"],
+        missing: Bool[np.ndarray, "T D"],
+        readings: List[Readings] = (),
+        others: int | None = 0,
+    ) -> list[tuple[Span, str]]:
+        """Return what `edition` writes: places in the text, from left to right, and what is new."""
+        rendered = self._rendered(values, missing, readings, others)
+        return [(Span(change.start, change.stop), new.text) for change, new in rendered]
+
     def written(
         self,
         values: Int[np.ndarray, "T D"],
@@ -126,33 +137,45 @@ class EditionItem(TextItem):
         readings: List[Readings] = (),
         others: int | None = 0,
     ) -> Written:
-        self._check_shape(missing)
-        if self.open_gaps:
-            raise CaesuraError("A gap whose length is not known cannot be written.")
-        spans, starting = runs(missing[:, 0]), "starts" in self._words
-        first_steps = [span.start for span in spans]
         starts, stops = np.zeros((2, len(missing)), np.int64)  # of all steps, in the new text
         starts[self._steps_of_letters] = self.document.starts
         stops[self._steps_of_letters] = self.document.stops
         text, done, length, parts = self.original, 0, 0, list[str]()
         shifts = [(0, 0)]  # by how much letters move from some place on
-        for change in self._changes(values[:, 0], missing[:, 0]):
-            number = bisect_right(first_steps, change.step) - 1
-            cut: dict[str, float] = {}
-            if readings:
-                cut = change.cut(spans[number], readings[number], starting, self._divided)
-            rendered = self._render(change, cut, others)
-            parts += [text[done : change.start], rendered.text]
+        for change, new in self._rendered(values, missing, readings, others):
+            parts += [text[done : change.start], new.text]
             length += change.start - done
             steps = slice(change.step, change.step + len(change.letters))
-            starts[steps], stops[steps] = length + np.array(rendered.places, np.int64).T
-            length, done = length + len(rendered.text), change.stop
+            starts[steps], stops[steps] = length + np.array(new.places, np.int64).T
+            length, done = length + len(new.text), change.stop
             shifts.append((done, length - done))
         after, moves = np.array(shifts, np.int64).T
         kept = self._steps_of_letters[~missing[self._steps_of_letters, 0]]
         move = moves[np.searchsorted(after, starts[kept], side="right") - 1]
         starts[kept], stops[kept] = starts[kept] + move, stops[kept] + move
         return Written("".join([*parts, text[done:]]), missing, starts, stops)
+
+    def _rendered(
+        self,
+        values: Int[np.ndarray, "T D"],
+        missing: Bool[np.ndarray, "T D"],
+        readings: List[Readings],
+        others: int | None,
+    ) -> list[tuple[Change, Rendered]]:
+        """Return what is to be written, from left to right, and as what."""
+        self._check_shape(missing)
+        if self.open_gaps:
+            raise CaesuraError("A gap whose length is not known cannot be written.")
+        spans, starting = runs(missing[:, 0]), "starts" in self._words
+        first_steps = [span.start for span in spans]
+        found = []
+        for change in self._changes(values[:, 0], missing[:, 0]):
+            number = bisect_right(first_steps, change.step) - 1
+            cut: dict[str, float] = {}
+            if readings:
+                cut = change.cut(spans[number], readings[number], starting, self._divided)
+            found.append((change, self._render(change, cut, others)))
+        return found
 
     def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
         return self._divided(super().part(values, gap))

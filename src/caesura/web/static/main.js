@@ -1,11 +1,22 @@
 // The page as a whole: which views there are, and which of them is shown.
 import { get } from "./api.js";
+import { startEdition } from "./edition.js";
 import { startMusic } from "./music.js";
 import { startSeries } from "./series.js";
 import { startText } from "./text.js";
 
-const VIEWS = { text: startText, music: startMusic, series: startSeries };
+const VIEWS = { text: startText, edition: startEdition, music: startMusic, series: startSeries };
 const NEEDS_NO_MODEL = "series"; // it is trained on what is to be filled
+
+// Whether a model of texts sees something else than what is written.
+const isEdited = ({ fields }) => fields.notation !== "plain" || fields.normalise !== "";
+
+// The models that a view can use, the most suitable first.
+function modelsFor(view, models) {
+  const ofKind = models.filter(({ kind }) => kind === (view === "edition" ? "text" : view));
+  if (view === "text") return ofKind.filter((model) => !isEdited(model));
+  return view === "edition" ? ofKind.sort((a, b) => isEdited(b) - isEdited(a)) : ofKind;
+}
 
 async function start() {
   const status = document.getElementById("page-status");
@@ -17,8 +28,9 @@ async function start() {
     status.classList.add("problem");
     return;
   }
-  const offered = new Set([NEEDS_NO_MODEL, ...models.map((model) => model.kind)]);
-  const views = Object.keys(VIEWS).filter((kind) => offered.has(kind));
+  const views = Object.keys(VIEWS).filter(
+    (view) => view === NEEDS_NO_MODEL || modelsFor(view, models).length,
+  );
   for (const link of document.querySelectorAll("nav a")) {
     link.hidden = !views.includes(link.hash.slice(1));
   }
@@ -31,8 +43,14 @@ async function start() {
       if (link.hash === `#${kind}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    shown[kind] ??= VIEWS[kind](models.filter((model) => model.kind === kind));
+    shown[kind] ??= VIEWS[kind](modelsFor(kind, models), hand);
     for (const view of Object.keys(shown)) shown[view].visible?.(view === kind);
+  };
+  // From one view to another, with something to open there.
+  const hand = (view, content) => {
+    history.pushState(null, "", `#${view}`);
+    show();
+    shown[view].open(content);
   };
   addEventListener("hashchange", show);
   show();

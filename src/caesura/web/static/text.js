@@ -1,26 +1,22 @@
 // The text view: erase characters, fill the gaps, and choose among the readings of each.
-import { ask, askLines } from "./api.js";
+import { askLines } from "./api.js";
 import { bar, element, options, percent, roughly, visible } from "./elements.js";
 import { escaped, marked, runs } from "./gaps.js";
+import { drawLengths } from "./lengths.js";
+import { endOf, improve } from "./search.js";
 import { load, save } from "./store.js";
 import { Work } from "./work.js";
 
 // What stands in brackets is erased to begin with.
 const EXAMPLE =
   "The Battle of Hast[ings] was fought in 1066 between the Nor[mans] and the English.";
-const SECONDS = [0.5, 5]; // an answer at once, then a better one
 const CHAIN_DRAWS = 4;
 const SHOWN = 8; // readings
 const JOINT = 5; // fills of all gaps together
 const GUESS = 0.1; // of the probability: an answer that has less is little more than a guess
-const ENDS = {
-  settled: "The ranking has settled.",
-  "out of time": "The search stopped when its time was up.",
-  finished: "",
-};
 const $ = (id) => document.getElementById(id);
 
-export function startText(models) {
+export function startText(models, show) {
   const sheet = $("sheet");
   const editor = $("text-editor");
   const work = new Work($("text-fill"), $("text-status"));
@@ -93,13 +89,9 @@ export function startText(models) {
           take((answer = fill));
         }
       } else {
-        for (const seconds of SECONDS) {
-          if (answer) work.say("Filled so far; still searching…", "working");
-          take((answer = await ask("/api/fill", { ...asked, seconds }, signal)));
-          if (answer.ended !== "out of time") break;
-        }
+        answer = await improve(asked, signal, work, take);
       }
-      return told(answer.ended);
+      return told(answer);
     });
   }
 
@@ -120,7 +112,7 @@ export function startText(models) {
     remember();
   }
 
-  function told(ended) {
+  function told(answer) {
     const answers = gaps().filter(isOpen).map(([first]) => page.found[first]);
     const readings = answers.map(({ part, probability }) => `“${part}” ${roughly(probability)}`);
     const guesses = answers.filter(({ covered }) => covered < GUESS).length;
@@ -133,7 +125,7 @@ export function startText(models) {
             ? "One gap is little more than a guess."
             : `${guesses} gaps are little more than guesses.`;
     const what = readings.length <= 3 ? readings.join(", ") : `${readings.length} gaps`;
-    return ["Filled:", `${what}.`, guess, ENDS[ended]].filter(Boolean).join(" ");
+    return ["Filled:", `${what}.`, guess, endOf(answer)].filter(Boolean).join(" ");
   }
 
   function choose(first, part) {
@@ -267,24 +259,7 @@ export function startText(models) {
         }),
       ),
     );
-    drawLengths(found?.lengths ?? {});
-  }
-
-  function drawLengths(lengths) {
-    const rows = Object.entries(lengths).map(([length, p]) => [Number(length), p]);
-    $("gap-lengths").hidden = rows.length < 2;
-    const highest = Math.max(...rows.map(([, p]) => p));
-    $("length-list").replaceChildren(
-      ...rows
-        .sort(([a], [b]) => a - b)
-        .map(([length, p]) => {
-          const column = element("span", { className: "column" });
-          column.style.setProperty("--p", p / highest);
-          const label = element("span", { text: length });
-          const told = element("span", { className: "unseen", text: ` characters: ${percent(p)}` });
-          return element("li", { title: `${length} characters: ${percent(p)}` }, column, label, told);
-        }),
-    );
+    drawLengths($("length-list"), found?.lengths ?? {}, "characters");
   }
 
   // The fills of all gaps together, for who wants to know.
@@ -433,6 +408,11 @@ export function startText(models) {
     reset({ missing: marked(page.characters, model().fields), chosen: {} }),
   );
   $("text-example").addEventListener("click", () => reset({ ...example(), seed: 0 }));
+  // The same text, read with the signs of editors.
+  $("text-leiden").addEventListener("click", () => {
+    closeEditor();
+    show("edition", { text: question().sequence, model: page.model });
+  });
   $("gap-unchoose").addEventListener("click", () => unchoose(place));
   $("gap-more").addEventListener("click", () => {
     shownAll = true;
