@@ -27,7 +27,7 @@ from caesura.errors import CaesuraError
 from caesura.files import make_folder, write_text
 from caesura.filler import join
 from caesura.kinds import KINDS
-from caesura.kinds.text.text import PAPER
+from caesura.kinds.text.alphabet import PAPER
 from caesura.modelfile import read_info
 from caesura.scoring.calibration import BINS, KeyTally, SymbolTally
 from caesura.scoring.gaps import score_gaps, score_positions

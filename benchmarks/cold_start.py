@@ -43,7 +43,7 @@ def untrained(place: Path) -> Path:
 
     from caesura.filler.filler import Filler
     from caesura.kinds import Text
-    from caesura.kinds.text.text import PAPER
+    from caesura.kinds.text.alphabet import PAPER
     from caesura.nets.frames import Categorical
     from caesura.nets.rnn import bidirectional, constant, unidirectional
 

@@ -15,7 +15,7 @@ BEGIN, END = "## The modules\n\n```\n", "\n```\n\n## Words"
 # In the order of the layers.
 DIRECTORIES = ["kinds", "kinds/text", "kinds/music", "kinds/series", "nets", "nets/heads", "plots"]
 DIRECTORIES += ["datasets", "pretrained", "strategies", "modelfile", "scoring", "filler"]
-DIRECTORIES += ["training", "training/corpus", "scale", "web", "reproduce", "cli"]
+DIRECTORIES += ["training", "training/corpus", "parallels", "scale", "web", "reproduce", "cli"]
 FIRST = ["__init__", "__main__", "errors", "files", "sequence", "hardware", "sklearn"]
 COLUMN, WIDTH = 26, 120
 

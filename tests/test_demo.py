@@ -11,7 +11,7 @@ import pytest
 from caesura.filler.filler import Filler
 from caesura.hardware import bucket
 from caesura.kinds import Music, Text
-from caesura.kinds.text.text import PAPER
+from caesura.kinds.text.alphabet import PAPER
 from caesura.nets.frames import make_frame
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
 from demo import bars, restoration

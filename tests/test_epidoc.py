@@ -125,7 +125,7 @@ def test_certainty_and_other_readings():
     readings = [[("βββββ" + "β", 0.5), ("γγγγγ" + "β", 0.4), ("βββββ" + "δ", 0.05)]]
     first = filled_with(item, readings=readings)
     assert re.findall('cert="(.*?)"', first) == ["medium", "high"]  # 0.55 and 0.9
-    both = filled_with(item, readings=readings, others=True)
+    both = filled_with(item, readings=readings, others=None)
     assert '<rdg><supplied reason="lost" cert="low" resp="#caesura">γγγγγ</supplied>' in both
     ElementTree.fromstring(both)
     assert read_epidoc(both).letters == read_epidoc(first).letters

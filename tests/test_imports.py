@@ -16,7 +16,7 @@ LAYERS = [
     {"modelfile", "scoring"},
     {"filler"},
     {"training"},
-    {"reproduce", "scale", "sklearn", "web"},
+    {"parallels", "reproduce", "scale", "sklearn", "web"},
     {"cli", "__main__"},
 ]
 # Parts that must not know each other though their layers would allow it.

@@ -78,6 +78,11 @@ def fill(item, letter: str = "β", length: str = "longest") -> str:
         ("α[.70][---]β", [(1, 70, 70)]),
         ("α[c.80]β", [(1, 80, 80)]),
         ("α[.0]β", []),
+        ("]αβ[", [(0, 1, 12), (2, 1, 12)]),  # broken edges
+        (" ]αβ[ \n]γ[.2][\r\n ] δ", [(0, 1, 12), (2, 2, 24), (3, 4, 26)]),
+        ("α[\nβ [γ]", [(1, 1, 12)]),
+        ("α[\nβ] γ", []),  # a restoration that starts at a line end
+        ("[α\n] β", []),
         ("[αβ]", []),
         ("[αβ.] γ. δ", []),  # full stops
         ("[χ(αίρειν). ὁ] δ", []),
@@ -145,6 +150,7 @@ def test_two_gaps_of_unknown_length_have_the_prior_of_their_sum():
         ("α[.2]-\n[.1]δ", "α[ββ]-\n[β]δ"),
         ("α..δ", "α[ββ]δ"),
         ("α_δ [_]", "α[β]δ [β]"),
+        ("]α[\r\n ]δ[", "[ββββββββββββ]α[ββββββββββββ]\r\n [ββββββββββββ]δ[ββββββββββββ]"),
         ("α{β[.3]}\r\n\t⟦δ[...]⟧ε(…)[.1]", "α{β[.3]}\r\n\t⟦δ[...]⟧ε(…)[β]"),
     ],
 )
@@ -222,6 +228,9 @@ def test_packed_texts_keep_their_notation(tmp_path):
     [
         ("αβ\nγ[δ", "The '[' at line 2, column 2 is not closed."),
         ("αβ]γ", "The ']' at line 1, column 3 closes nothing: write '[---]' where the text breaks"),
+        ("α]β[", "The ']' at line 1, column 2 closes nothing: write '[---]' where the text breaks"),
+        ("]α[β\n", "The '[' at line 1, column 3 is not closed."),
+        ("(α[\nβ", "The '[' at line 1, column 3 is not closed."),
         ("α\r\nβ}", "The '}' at line 2, column 2 closes nothing."),
         ("[α[β]]", "The '[' at line 1, column 3 stands inside another '['"),
         ("[α(β]γ)", "The ']' at line 1, column 5 does not close the '(' at line 1, column 3"),

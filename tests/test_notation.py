@@ -271,7 +271,7 @@ def model(tmp_path_factory):
         (["a{3-7}b", "--gap", "0:1"], "--gap counts characters, but the text has a gap of unknown"),
         (["a_b", "--gap", "0:1", "--length", "3-7"], "--gap counts characters"),
         (["a{7-3}"], "'{7-3}' at position 1"),
-        (["texts", "--engine", "local", "--length", "3-7"], "--length cannot be used with"),
+        (["texts", "--engine", "local", "--length", "3-7"], "--length-range cannot be used with"),
     ],
 )
 def test_mistakes_at_the_command_line(model, words, sentence):

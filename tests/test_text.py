@@ -15,7 +15,8 @@ from caesura.errors import CaesuraError, CaesuraWarning, FileMissingError
 from caesura.kinds import Text
 from caesura.kinds.finding import find_files
 from caesura.kinds.text import files as text_files
-from caesura.kinds.text.text import PAPER, TextItem
+from caesura.kinds.text.alphabet import PAPER
+from caesura.kinds.text.text import TextItem
 from caesura.sequence import UNKNOWN, FrameSpec, Span
 
 PLAIN = "“Zwölf Boxkämpfer”\n\tjagten – ‘Viktor’ quer\n\n漢字 🙂 e\u0301 \ufeff \ud800 \U0010ffff"
@@ -221,7 +222,7 @@ def test_a_wrong_file_gets_one_sentence_that_names_it(tmp_path: Path, monkeypatc
         "wrong.xz": "is not a whole xz file",
         "cut.txt.xz": "is not a whole xz file",
         "bomb.xz": "holds more than 1000 bytes",
-        "folder": r"has no \*.txt or \*.txt.xz files",
+        "folder": r"has no \*.txt, \*.txt.xz or \*.xml files",
         "nowhere": "There is no file or directory",
         "nowhere.xz": "There is no file or directory",
         "latin.txt/x": "Cannot read .*: not a directory",

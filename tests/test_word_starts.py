@@ -76,7 +76,7 @@ def test_words_can_be_left_undivided():
 def test_readings_of_an_edition_have_blanks():
     text = EPIDOC.format('του<gap reason="lost" quantity="4" unit="character"/>ου')
     readings = [[("κυρι", 0.95), ("κυ ρι", 0.05)]]
-    out = filled(text, "Κυρι", readings=readings, others=True)
+    out = filled(text, "Κυρι", readings=readings, others=None)
     assert 'του <app type="alternative"><lem><supplied reason="lost" cert="high"' in out
     assert ">κυ ρι</supplied></rdg>" in out
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from caesura import __version__
-from caesura.cli import data, fill
+from caesura.cli import data, fill, parallels
 from caesura.cli.evaluate import evaluate
 from caesura.cli.group import OneSentence
 from caesura.cli.info import info
@@ -48,6 +48,7 @@ def caesura(
 
 app.command()(train)
 app.add_typer(fill.app, name="fill")
+app.add_typer(parallels.app, name="parallels")
 app.command()(evaluate)
 app.command()(info)
 app.command()(serve)

@@ -81,12 +81,12 @@ def pack(
     Parameters
     ----------
     data : DATA
-        Files, directories of .txt, or public sets by name, as for `caesura train text`.
+        Files, directories of .txt or .xml, or public sets by name, as for `caesura train text`.
     output : --output, -o PACKED
         The directory to make.
-    settings : --set NAME=VALUE
-        A field of the text: alphabet, alphabet_size, gap_char or brackets; may be given several
-        times.
+    settings : --set, -s NAME=VALUE
+        A field of the text: alphabet, alphabet_size, gap_char, brackets, notation, normalise or
+        lost; may be given several times.
     """
     from caesura.cli.parsing import load_sources, parse_source
     from caesura.training.corpus.packed import pack

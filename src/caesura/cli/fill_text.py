@@ -16,23 +16,28 @@ from caesura.cli.options import (
     EngineOption,
     IdColumn,
     Json,
+    Leiden,
     ModelOption,
+    NotationOption,
     Seconds,
     Seed,
     StrategyOption,
     documented,
+    notation_of,
 )
 from caesura.cli.output import in_terminal, note
-from caesura.cli.parsing import parse_span, steps_in
+from caesura.cli.parsing import parse_numbered, parse_span, steps_in
+from caesura.cli.passages import passages_as_json, passages_of
 from caesura.cli.readings import TOP, note_guesses, show_details, show_gaps
 from caesura.errors import CaesuraError, FileMissingError
 
 if TYPE_CHECKING:
     from caesura.filler import Fill, Filler
     from caesura.kinds import Item
+    from caesura.sequence import Span
 
 FEW = 8  # missing characters, for which compiling is nearly all of the work
-SUFFIXES = (".txt", ".txt.xz", ".md", ".tex")  # of what is surely meant as a file
+SUFFIXES = (".txt", ".txt.xz", ".xml", ".md", ".tex")  # of what is surely meant as a file
 
 Samples = Annotated[
     int | None,
@@ -63,7 +68,14 @@ def text(
     gaps: list[str] | None = None,
     gap_char: str | None = None,
     brackets: str | None = None,
+    notation: NotationOption = None,
+    leiden: Leiden = False,
+    lost: str | None = None,
     length: str | None = None,
+    patterns: list[str] | None = None,
+    readings: list[str] | None = None,
+    parallels: Path | None = None,
+    alternatives: bool = False,
     samples: Samples = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
@@ -88,6 +100,12 @@ def text(
     each other are one gap: `__{1-3}` has 3 to 5 characters. A backslash before the brackets makes
     them a part of the text: `\{3-7}` stands for `{3-7}`. Other brackets, as in `{a}`, are text.
 
+    Editions of papyri and inscriptions are read as they are: with `--leiden`, or if the model was
+    trained on such texts. `[...]` are three lost letters, `[c.5]` about five, `[---]` an unknown
+    number, and `[..τ..]` has a letter among four lost ones; an EpiDoc file has `<gap>`. A file
+    comes back as it was but for its gaps. Letters that an editor has restored count as known unless
+    `--lost restored` is given.
+
     Parameters
     ----------
     given : TEXT
@@ -100,19 +118,35 @@ def text(
     brackets : --brackets AB
         The two characters around the length of a gap; '' if the text has no lengths in brackets.
         Default: the model's own.
-    length : --length FROM-TO
+    lost : --lost WORDS
+        Which letters of an edition count as lost: restored, doubtful, or restored,doubtful.
+        Default: the model's own, usually none.
+    length : --length-range, --length FROM-TO
         The length of every gap whose length is not in brackets, however many '_' mark it: 3-7 is
-        from 3 to 7 characters. Default: a character for each '_', and 1-12 for '{?}'.
+        from 3 to 7 characters. Default: a character for each '_', and 1-12 for '{?}' and '[---]'.
+    patterns : --pattern N=REGEX
+        What may stand in a gap: a regular expression over its letters, as in 1=του.*; N counts the
+        gaps from 1 and may be left out if there is one. May be given several times.
+    readings : --reading N=TEXT
+        A reading of your own, whose probability and rank are shown; may be given several times.
+    parallels : --parallels INDEX
+        Show passages that are like the chosen reading of each gap, from an index made by `caesura
+        parallels build`.
+    alternatives : --alternatives
+        Write the other readings into an EpiDoc file, too, as <app> and <rdg>; --top says how many.
     output : --output, -o FILE
         Write the best fill there, not to stdout.
     every : --all
         Show all readings that were found of each gap.
     """
-    check_options(ctx, "gap_char", "brackets")
+    from caesura.sequence import runs
+
+    check_options(ctx, "gap_char", "brackets", "notation", "leiden", "lost")
     if every and top is not None:
         raise CaesuraError("Specify either --top or --all.")
     asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
-    marks = {"gap_char": gap_char, "brackets": brackets}
+    marks = {"gap_char": gap_char, "brackets": brackets, "lost": lost}
+    marks["notation"] = notation_of(notation, leiden)
     name, fields = model or "text", {key: mark for key, mark in marks.items() if mark is not None}
     if engine is not None:
         fill_many("text", name, Path(given), asked, kind_fields=fields)
@@ -121,31 +155,64 @@ def text(
     lengths = _parse_lengths(length)
     filler = load_for("text", name, given, output).with_kind(**fields)
     kind: Any = filler.kind
-    item = kind.open(_read(given, kind, bool(spans)))
+    if lost is not None and kind.notation == "plain":
+        raise CaesuraError("--lost is for editions: specify --leiden, too.")
+    index = None if parallels is None else _load_index(parallels)
+    item = _open(given, kind, bool(spans))
     item = item if lengths is None else item.with_range(lengths)
+    if alternatives and item.suffix != ".xml":
+        raise CaesuraError("--alternatives is for EpiDoc files: --top shows them for other texts.")
     if spans and item.open_gaps:
         raise CaesuraError(
             "--gap counts characters, but the text has a gap of unknown length: mark all gaps in "
             "the text itself."
         )
-    missing = steps_in(spans, len(item.sequence), "characters")
-    _save_compiling(filler, item, missing, strategy)
-    fill = fill_one(filler, item, asked, missing=missing, seconds=seconds)
+    missing = steps_in(spans, len(item.sequence), "letters" if kind.is_edited else "characters")
+    steps = item.sequence.missing_steps.copy()
+    steps[missing or []] = True
+    _save_compiling(filler, item, runs(steps), strategy)
+    questions = _questions(patterns, readings, len(runs(steps)) + len(item.open_gaps))
+    fill = fill_one(filler, item, asked, missing=missing, seconds=seconds, **questions)
     if not len(fill.places):
         note(f"Nothing is missing: mark it with '{kind.gap_char}', or specify it with --gap.")
-    write_best(fill, asked)
+    shown = None if every else TOP if top is None else top
+    filled = fill.with_alternatives(shown) if alternatives else fill.best
+    more = {"edition": filled} if alternatives else {}
+    if index is not None and json:
+        more["parallels"] = passages_as_json(index, fill, shown)
+    write_best(fill, asked, filled, **more)
     if json:
         return
     if output is None:
-        _show_best(fill)
+        _show_best(fill, filled)
     if not len(fill.places):
         return
-    shown = None if every else TOP if top is None else top
-    if every or top is not None or in_terminal():
-        show_gaps(fill, shown)
+    if every or top is not None or in_terminal() or questions or index is not None:
+        show_gaps(
+            fill, shown, index and (lambda number, part: passages_of(index, fill, number, part))
+        )
     if details:
         show_details(fill, shown)
     note_guesses(fill)
+
+
+def _questions(patterns: list[str] | None, readings: list[str] | None, gaps: int) -> dict[str, Any]:
+    """Return what is asked about single gaps, as `Filler.fill` takes it."""
+    asked: dict[str, Any] = {}
+    if patterns:
+        found = parse_numbered(patterns, "--pattern", gaps)
+        if any(len(given) > 1 for given in found.values()):
+            raise CaesuraError("A gap has one --pattern: join several as in 'α.*|.*β'.")
+        asked["patterns"] = {number: given[0] for number, given in found.items()}
+    if readings:
+        asked["readings"] = parse_numbered(readings, "--reading", gaps)
+    return asked
+
+
+def _load_index(path: Path) -> Any:
+    from caesura.parallels import Parallels
+
+    return Parallels.load(path)
 
 
 def _parse_lengths(length: str | None) -> Any:
@@ -154,13 +221,14 @@ def _parse_lengths(length: str | None) -> Any:
     return None if length is None else parse_lengths(length)
 
 
-def _read(given: str, kind: Any, has_gaps: bool) -> Any:
-    """Return the text, or the path of its file."""
+def _open(given: str, kind: Any, has_gaps: bool) -> Any:
+    """Return the text, or that of a file, as an item."""
     from caesura.kinds.text.notation import has_notation
 
     if os.path.isfile(given):
-        return Path(given)
+        return kind.open(Path(given))
     marked = kind.gap_char in given or has_notation(given, kind.brackets)
+    marked = marked or (kind.notation != "plain" and any(sign in given for sign in "[]<"))
     if _looks_like_path(given, has_gaps or marked):
         raise FileMissingError(
             f"There is no file '{given}'; a text to fill has '{kind.gap_char}' for each missing "
@@ -168,7 +236,7 @@ def _read(given: str, kind: Any, has_gaps: bool) -> Any:
         )
     content = sys.stdin.buffer.read() if given == "-" else os.fsencode(given)
     try:
-        return content.decode("utf-8")
+        return kind.open_content(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         source = "The text from stdin" if given == "-" else "The text"
         raise CaesuraError(f"{source} is not UTF-8: byte {error.start} cannot be read.") from error
@@ -182,26 +250,23 @@ def _looks_like_path(given: str, has_gaps: bool) -> bool:
 
 
 def _save_compiling(
-    filler: "Filler", item: "Item", missing: list[int] | None, strategy: str | None
+    filler: "Filler", item: "Item", gaps: "list[Span]", strategy: str | None
 ) -> None:
     """For few characters, ask for programs that compile in 2/3 of the time and are half as fast."""
-    from caesura.sequence import runs
-
     if item.open_gaps:
         return
-    steps = item.sequence.missing_steps.copy()
-    steps[missing or []] = True
-    longest = max((gap.stop - gap.start for gap in runs(steps)), default=0)
-    if steps.sum() <= FEW and filler.method(strategy).strategy.is_exact(longest):
+    sizes = [gap.stop - gap.start for gap in gaps]
+    longest = max(sizes, default=0)
+    if sum(sizes) <= FEW and filler.method(strategy).strategy.is_exact(longest):
         import jax
 
         jax.config.update("jax_disable_most_optimizations", True)
 
 
-def _show_best(fill: "Fill") -> None:
-    end = "" if fill.best.endswith("\n") else "\n"
-    if not in_terminal():
-        print(fill.best, end=end)
+def _show_best(fill: "Fill", filled: str) -> None:
+    end = "" if filled.endswith("\n") else "\n"
+    if not in_terminal() or filled != fill.best:
+        print(filled, end=end)
         return
     from rich.console import Console
     from rich.text import Text

@@ -118,9 +118,13 @@ def write_filled(output: Path, item: "Item", filled: Any) -> None:
     write_bytes(output, content.encode() if isinstance(content, str) else content)
 
 
-def write_best(fill: "Fill", asked: Asked) -> None:
-    """Write the best fill to a file, if one was named, and answer with JSON, if asked to."""
+def write_best(fill: "Fill", asked: Asked, filled: Any = None, **more: Any) -> None:
+    """Write the best fill to a file, if one was named, and answer with JSON, if asked to.
+
+    `filled` is another form of the best fill, and `more` is added to the answer.
+    """
     if asked.output is not None:
-        write_filled(asked.output, fill.item, fill.best)
+        write_filled(asked.output, fill.item, fill.best if filled is None else filled)
     if asked.json:
-        answer_json(fill.to_dict() | ({"files": [str(asked.output)]} if asked.output else {}))
+        files = {"files": [str(asked.output)]} if asked.output else {}
+        answer_json(fill.to_dict() | files | more)

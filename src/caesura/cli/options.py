@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caesura.errors import CaesuraError
+
 if TYPE_CHECKING:
     Context = typer.Context
 else:
@@ -75,6 +77,28 @@ StrategyOption = Annotated[
         show_default="the model's own",
     ),
 ]
+
+
+NotationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--notation",
+        metavar="NAME",
+        help="How the text marks what is lost: plain, leiden (which is EpiDoc if the text is XML) "
+        "or epidoc.",
+        show_default="the model's own, or plain",
+    ),
+]
+Leiden = Annotated[
+    bool, typer.Option("--leiden", help="The text is an edition: short for --notation leiden.")
+]
+
+
+def notation_of(notation: str | None, leiden: bool) -> str | None:
+    """Return the notation that the two options ask for; None if they say nothing."""
+    if leiden and notation not in (None, "leiden"):
+        raise CaesuraError("Specify either --leiden or --notation.")
+    return "leiden" if leiden else notation
 
 
 class Engine(StrEnum):

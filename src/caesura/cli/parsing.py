@@ -40,6 +40,27 @@ def steps_in(spans: Sequence[Span], length: int, unit: str) -> list[int] | None:
     return [step for span in spans for step in range(*span)] or None
 
 
+def parse_numbered(given: Sequence[str], option: str, gaps: int) -> dict[int, list[str]]:
+    """Return what was given for each gap as N=TEXT, by the gap's number from 0.
+
+    People count the gaps from 1, and may leave the number out if there is one gap.
+    """
+    found: dict[int, list[str]] = {}
+    for text in given:
+        match = re.match(r"\s*(\d{1,9})=", text, re.ASCII)
+        if match is None and gaps > 1:
+            raise CaesuraError(
+                f"The text has {gaps} gaps: say for which one '{text}' is, as in "
+                f"{option} '1={text}'."
+            )
+        number = int(match[1]) if match else 1
+        if not 1 <= number <= gaps:
+            has = "has no gap" if not gaps else f"has {gaps}, counted from 1"
+            raise CaesuraError(f"{option} '{text}' names the gap {number}, but the text {has}.")
+        found.setdefault(number - 1, []).append(text[match.end() :] if match else text)
+    return found
+
+
 class Source(NamedTuple):
     """A path, or a split of a public set."""
 

@@ -1,6 +1,7 @@
 """The readings of each gap, as people read them: in words and percent."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from caesura.cli.output import answer_table, note, percent
 
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
 
     from caesura.filler import Fill
     from caesura.filler.fill import GapFill, Reading
+    from caesura.parallels import Parallel
+
+    Passages = Callable[[int, str], list[Parallel]]  # of a gap by its number, and a reading
 
 TOP = 5  # readings that are shown beside the chosen one
 LENGTHS = 3  # that are shown of a gap whose length is not known
@@ -17,20 +21,26 @@ AROUND = 14  # characters on either side of a gap
 GUESS = 0.1  # of the probability: an answer that has less is little more than a guess
 
 
-def show_gaps(fill: "Fill", top: int | None) -> None:
-    """Show the chosen reading of each gap, its probability, and the `top` best others."""
+def show_gaps(fill: "Fill", top: int | None, passages: "Passages | None" = None) -> None:
+    """Show the chosen reading of each gap, its probability, and the `top` best others.
+
+    Readings of the user's own are shown, too, and `passages` that are like the chosen one.
+    """
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console, parts = Console(highlight=False), fill.candidates[0].parts
     console.print()
-    for number, gap in enumerate(fill.gaps, start=1):
-        console.print(_chosen(fill.best, gap, f"{number}. " if len(fill.gaps) > 1 else ""))
+    for number, gap in enumerate(fill.gaps):
         # Beside another gap, the reading of the best fill need not be the likeliest by itself.
-        part = fill.best[slice(*gap.span)]
+        part = parts[number]
+        label = f"{number + 1}. " if len(fill.gaps) > 1 else ""
+        console.print(_chosen(_around(fill, number), part, gap, label))
         others = [one for one in gap.candidates if one.part != part]
-        for line in (_others(others, top), _lengths(gap)):
-            for row in line.wrap(console, console.width - len(INDENT)) if line else []:
+        like = passages(number, part) if passages else []
+        lines = [_others(others, top), _lengths(gap), *_asked(gap), *map(_passage, like)]
+        for line in filter(None, lines):
+            for row in line.wrap(console, console.width - len(INDENT)):
                 row.rstrip()
                 console.print(Text(INDENT), row, sep="")
 
@@ -73,21 +83,68 @@ def note_guesses(fill: "Fill") -> None:
     )
 
 
-def _chosen(best: str, gap: "GapFill", number: str) -> "Text":
+def _chosen(around: tuple[str, str], part: str, gap: "GapFill", number: str) -> "Text":
     """Return the chosen reading between what stands around it, with its probability."""
     from rich.text import Text
 
-    start, stop = gap.span
-    chances = (one.probability for one in gap.candidates if one.part == best[start:stop])
-    first, last = max(0, start - AROUND), stop + AROUND
+    before, after = around
+    chances = (one.probability for one in gap.candidates if one.part == part)
     return Text.assemble(
         (number, "bold"),
-        (("…" if first else "") + _visible(best[first:start]), "dim"),
-        (f"[{_visible(best[start:stop])}]", "bold green"),
-        (_visible(best[stop:last]) + ("…" if last < len(best) else ""), "dim"),
+        (_visible(before), "dim"),
+        (f"[{_visible(part)}]", "bold green"),
+        (_visible(after), "dim"),
         "  ",
         (percent(next(chances, 0.0)), "bold"),
         overflow="fold",
+    )
+
+
+def _around(fill: "Fill", number: int) -> tuple[str, str]:
+    """Return what stands before and after a gap; of an edition, the letters that the net sees."""
+    kind: Any = fill.kind
+    if not kind.is_edited:
+        start, stop = fill.gaps[number].span
+        first, last = max(0, start - AROUND), stop + AROUND
+        before, after = fill.best[first:start], fill.best[stop:last]
+        return ("…" if first else "") + before, after + ("…" if last < len(fill.best) else "")
+    lengths = fill.completions[0].lengths
+    start = sum(fill.between[: number + 1]) + sum(lengths[:number])
+    stop, end = start + lengths[number], len(fill.values)
+    first, last = max(0, start - AROUND), min(end, stop + AROUND)
+    before, after = _letters(fill, first, start), _letters(fill, stop, last)
+    return ("…" if first else "") + before, after + ("…" if last < end else "")
+
+
+def _letters(fill: "Fill", start: int, stop: int) -> str:
+    """Return the letters of some steps; "…" stands for what the net does not know."""
+    from caesura.sequence import UNKNOWN, Span, runs
+
+    known = runs(fill.values[start:stop, 0] != UNKNOWN)
+    parts = [fill.item.part(fill.values, Span(start + a, start + b)) for a, b in known]
+    return "…".join(parts)
+
+
+def _asked(gap: "GapFill") -> "list[Text]":
+    """Return what is said of readings of the user's own, and of a pattern."""
+    from rich.text import Text
+
+    told = [
+        f"yours: “{_visible(part)}” {percent(chance)}, number {rank} of all"
+        for part, chance, rank in gap.asked
+    ]
+    if gap.matching is not None:
+        told.append(f"given the pattern, which holds with {percent(gap.matching)}")
+    return [Text(one, overflow="fold") for one in told]
+
+
+def _passage(one: "Parallel") -> "Text":
+    from rich.text import Text
+
+    same = f"  ({one.matching} letters around it are the same)"
+    reading = (f"[{one.part}]", "green")
+    return Text.assemble(
+        "like ", (one.id, "bold"), f": …{one.before} ", reading, f" {one.after}…", (same, "dim")
     )
 
 

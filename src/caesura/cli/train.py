@@ -61,9 +61,9 @@ def train(
     valid : --valid DATA
         The data to validate on; may be given several times. Default: the split 'valid' if DATA is
         public sets only, or a part of DATA that is held out.
-    settings : --set NAME=VALUE
-        A field of the recipe or of the kind, such as hidden=256, or covariates=load for series; may
-        be given several times.
+    settings : --set, -s NAME=VALUE
+        A field of the recipe or of the kind, such as hidden=256, covariates=load for series, or
+        notation=leiden and normalise='case marks' for text; may be given several times.
     resume : --resume
         Continue from the checkpoint of an earlier run.
     hosts : --hosts HOST,...

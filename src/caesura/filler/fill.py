@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from caesura.kinds.base import Item, Kind
+from caesura.kinds.base import Item, Kind, Written
 from caesura.kinds.text.automaton import Automaton
 from caesura.sequence import Sequence as Steps
 from caesura.sequence import Span
@@ -120,7 +120,7 @@ class GapFill:
     Attributes
     ----------
     span : Span
-        Its first step in `Fill.best`, and the step after its last.
+        Its first step in `Fill.best`, and the step after its last; for a text, its characters.
     candidates : list of Reading
         Distinct fills, most probable first; those of music by how well their notes agree with those
         of all draws.
@@ -242,7 +242,20 @@ class Fill:
         For music it is the draw whose notes agree best with those of all draws, and for series it
         has the medians of the draws.
         """
-        return self._write(self.completions[0])
+        return self._best.sequence
+
+    def with_alternatives(self, most: int | None = None) -> Any:
+        """Return `best` with other readings of each gap, if its notation can hold them.
+
+        EpiDoc can: each gap has an `<app>` with a `<rdg>` for each reading. Other texts, music and
+        series come back as `best`.
+
+        Parameters
+        ----------
+        most
+            How many other readings of each gap to write at most; by default all that were found.
+        """
+        return self._written(self.completions[0], most).sequence
 
     @cached_property
     def samples(self) -> list[Any]:
@@ -261,13 +274,22 @@ class Fill:
     def gaps(self) -> list[GapFill]:
         """What is said of each gap, from left to right; none for real numbers."""
         found = []
-        spans = spans_of(self.between, self.completions[0].lengths)
-        for span, (frames, lengths, asked, matching) in zip(spans, self.readings, strict=False):
-            parts = self._readings(frames)
+        spans = map(self._best.span, spans_of(self.between, self.completions[0].lengths))
+        for span, parts, one in zip(spans, self._parts, self.readings, strict=False):
+            frames, lengths, asked, matching = one
             covered = min(1.0, sum(one.probability for one in parts))
             ranked = [self._asked(one, frames) for one in asked]
             found.append(GapFill(span, parts, covered, lengths, ranked, matching))
         return found
+
+    @cached_property
+    def _best(self) -> Written:
+        return self._written(self.completions[0])
+
+    @cached_property
+    def _parts(self) -> list[list[Reading]]:
+        """The readings of each gap."""
+        return [self._readings(one.frames) for one in self.readings]
 
     def _asked(self, own: Weighed, frames: list[tuple[Shaped[np.ndarray, "_ D"], float]]) -> Asked:
         others = [one for one in frames if not own.letters.accepts(one[0][:, 0].tolist())]
@@ -292,8 +314,11 @@ class Fill:
 
     @property
     def places(self) -> Int[np.ndarray, "places 2"]:
-        """The step and the component of each missing value."""
-        return np.argwhere(self.sequence.missing)
+        """The place of each missing value in `best`, and its component.
+
+        A place is a step; for a text, the number of the character.
+        """
+        return self._best.places
 
     @property
     def values(self) -> Shaped[np.ndarray, "T D"]:
@@ -342,7 +367,7 @@ class Fill:
         return self.kind.plot(self)
 
     def __repr__(self) -> str:
-        count = f"{len(self.places)} missing values"
+        count = f"{self.missing.sum()} missing values"
         return f"<{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'>"
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:
@@ -360,8 +385,12 @@ class Fill:
         return values
 
     def _write(self, one: Completion) -> Any:
+        return self._written(one).sequence
+
+    def _written(self, one: Completion, others: int | None = 0) -> Written:
         item, sequence = self._opened(one)
-        return item.write(self._values(one), sequence.missing)
+        parts = [part for part, length in zip(self._parts, one.lengths, strict=False) if length]
+        return item.written(self._values(one), sequence.missing, parts, others)
 
     def _candidate(self, one: Completion) -> Candidate:
         values = self._values(one)

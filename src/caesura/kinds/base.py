@@ -19,6 +19,43 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A filled sequence in the user's own form, and where each of its steps is there.
+
+    Attributes
+    ----------
+    sequence
+        What `Item.write` gives.
+    missing : array of bool
+        What was missing, by step and component.
+    starts, stops : arrays of int
+        Where each step begins and ends in a text; None if a step is one of the sequence.
+    """
+
+    sequence: Any
+    missing: Bool[np.ndarray, "T D"]
+    starts: Int[np.ndarray, " T"] | None = None
+    stops: Int[np.ndarray, " T"] | None = None
+
+    @property
+    def places(self) -> Int[np.ndarray, "places 2"]:
+        """The step, or the place in the text, and the component of each missing value."""
+        places = np.argwhere(self.missing)
+        if self.starts is not None:
+            places[:, 0] = self.starts[places[:, 0]]
+        return places
+
+    def span(self, gap: Span) -> Span:
+        """Return from where to where a gap of some steps goes."""
+        if self.starts is None or self.stops is None:
+            return gap
+        if gap.start < gap.stop:
+            return Span(int(self.starts[gap.start]), int(self.stops[gap.stop - 1]))
+        place = int(self.stops[gap.start - 1] if gap.start else self.starts[0])
+        return Span(place, place)
+
+
 class Item(ABC):
     """One piece of a user's data, parsed once; fills can be written back into it.
 
@@ -91,6 +128,28 @@ class Item(ABC):
     @abstractmethod
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the user's data with only the missing values replaced, in the user's own form."""
+
+    def written(
+        self,
+        values: Shaped[np.ndarray, "T D"],
+        missing: Bool[np.ndarray, "T D"],
+        readings: List[List[tuple[Any, float]]] = (),
+        others: int | None = 0,
+    ) -> Written:
+        """Return what `write` gives, with the places of what is new.
+
+        Parameters
+        ----------
+        values, missing
+            As for `write`.
+        readings
+            For each gap, from left to right, what may stand there and how probable it is. A
+            notation may say by it how certain the fill is.
+        others
+            How many other readings of a gap are written, too, if there is a notation for them; None
+            for all.
+        """
+        return Written(self.write(values, missing), missing)
 
     def part(self, values: Shaped[np.ndarray, "T D"], gap: Span) -> Any:
         """Return what `values` have in one gap, in the user's own form where there is one."""

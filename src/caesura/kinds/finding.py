@@ -32,7 +32,8 @@ def find_files(
         for file in _walk(path, suffixes):
             yield file
         if file is None:
-            endings = " or ".join(f"*{suffix}" for suffix in suffixes)
+            *some, last = (f"*{suffix}" for suffix in suffixes)
+            endings = f"{', '.join(some)} or {last}" if some else last
             raise CaesuraError(f"The directory '{path}' has no {endings} files.")
 
 

@@ -12,12 +12,13 @@ from jaxtyping import Bool, Int
 
 from caesura.errors import CaesuraError
 from caesura.kinds.base import Item
+from caesura.kinds.text.alphabet import CODE_POINTS, codes_of
+from caesura.kinds.text.changes import Readings
 from caesura.kinds.text.document import Document, Mark, Run
-from caesura.kinds.text.edition import EditionItem, EpiDocItem, Readings
+from caesura.kinds.text.edition import EditionItem, EpiDocItem
 from caesura.kinds.text.leiden import PLAIN
 from caesura.kinds.text.normalise import CLUSTER, capital, normaliser, words_of
 from caesura.kinds.text.pattern import shortened
-from caesura.kinds.text.text import CODE_POINTS, codes_of
 from caesura.sequence import Span, runs
 
 Parts = Mapping[int, str]  # what stands in lacunae, by their numbers
@@ -98,7 +99,7 @@ def _changes(
     sized = tuple(mark for mark in marks if mark.longest)
     filled = replace(item, edited=replace(item.document, marks=sized))
     known = [readings.get(number, []) for number in sorted(letters)]
-    return filled.changes(*_values(filled, letters), known, others)
+    return filled.changes(*_values(filled, letters), known, None if others else 0)
 
 
 def _letters(item: EditionItem, parts: Parts) -> dict[int, str]:

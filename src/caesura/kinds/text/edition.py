@@ -5,43 +5,23 @@ from bisect import bisect_right
 from collections.abc import Sequence as List
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from itertools import groupby
+from typing import ClassVar
+from xml.sax.saxutils import escape
 
 import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from caesura.errors import CaesuraError
+from caesura.kinds.base import Written
 from caesura.kinds.text import epidoc, leiden, plain
+from caesura.kinds.text.alphabet import codes_of
+from caesura.kinds.text.changes import Change, Readings, Rendered, places_of
 from caesura.kinds.text.document import BREAK, Document, where
-from caesura.kinds.text.normalise import divided, undivided, with_final_sigmas, words_of
+from caesura.kinds.text.normalise import divided, with_final_sigmas, words_of
 from caesura.kinds.text.notation import ANY, Lengths, Marked
-from caesura.kinds.text.text import Text, TextItem, codes_of
+from caesura.kinds.text.text import Text, TextItem
 from caesura.sequence import Gap, Sequence, Span, runs
-
-Readings = List[tuple[str, float]]  # what may stand in a gap, and how probable it is
-
-
-class Change(NamedTuple):
-    """New letters for a place in the text."""
-
-    start: int
-    stop: int
-    letters: tuple[str | None, ...]  # None: still lost
-    step: int  # of the first letter
-    bracketed: bool
-    ends: bool
-    loose: bool  # whether it was a letter, not a mark
-
-    def cut(self, span: Span, readings: Readings) -> dict[str, float]:
-        """Return what the readings of a gap have at this place, with the sums of their shares."""
-        first, last = self.step - span.start, self.step - span.start + len(self.letters)
-        if (first, last) == (0, span.stop - span.start):
-            return dict(readings)
-        found: dict[str, float] = {}
-        for part, probability in readings:
-            if len(part) == span.stop - span.start:
-                found[part[first:last]] = found.get(part[first:last], 0.0) + probability
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +32,10 @@ class EditionItem(TextItem):
     """
 
     edited: Document | None = None  # with gaps that are not only those of the text
+
+    @property
+    def has_other_gaps(self) -> bool:
+        return self.edited is not None
 
     @cached_property
     def document(self) -> Document:
@@ -118,7 +102,7 @@ class EditionItem(TextItem):
         values: Int[np.ndarray, "T D"],
         missing: Bool[np.ndarray, "T D"],
         readings: List[Readings] = (),
-        others: bool = False,
+        others: int | None = 0,
     ) -> str:
         """Return the text with the missing letters in the notation, and all else as it was.
 
@@ -130,34 +114,67 @@ class EditionItem(TextItem):
             For each run of missing steps, from left to right, what may stand there and how probable
             it is. EpiDoc says by it how certain a restoration is.
         others
-            Whether the other readings are written too, as EpiDoc can.
+            How many other readings are written too, as EpiDoc can; None for all.
         """
-        text, done, parts = self.original, 0, list[str]()
-        for place, new in self.changes(values, missing, readings, others):
-            parts += [text[done : place.start], new]
-            done = place.stop
-        return "".join([*parts, text[done:]])
+        text: str = self.written(values, missing, readings, others).sequence
+        return text
 
     def changes(
         self,
         values: Int[np.ndarray, "T D"],
         missing: Bool[np.ndarray, "T D"],
         readings: List[Readings] = (),
-        others: bool = False,
+        others: int | None = 0,
     ) -> list[tuple[Span, str]]:
         """Return what `edition` writes: places in the text, from left to right, and what is new."""
+        rendered = self._rendered(values, missing, readings, others)
+        return [(Span(change.start, change.stop), new.text) for change, new in rendered]
+
+    def written(
+        self,
+        values: Int[np.ndarray, "T D"],
+        missing: Bool[np.ndarray, "T D"],
+        readings: List[Readings] = (),
+        others: int | None = 0,
+    ) -> Written:
+        starts, stops = np.zeros((2, len(missing)), np.int64)  # of all steps, in the new text
+        starts[self._steps_of_letters] = self.document.starts
+        stops[self._steps_of_letters] = self.document.stops
+        text, done, length, parts = self.original, 0, 0, list[str]()
+        shifts = [(0, 0)]  # by how much letters move from some place on
+        for change, new in self._rendered(values, missing, readings, others):
+            parts += [text[done : change.start], new.text]
+            length += change.start - done
+            steps = slice(change.step, change.step + len(change.letters))
+            starts[steps], stops[steps] = length + np.array(new.places, np.int64).T
+            length, done = length + len(new.text), change.stop
+            shifts.append((done, length - done))
+        after, moves = np.array(shifts, np.int64).T
+        kept = self._steps_of_letters[~missing[self._steps_of_letters, 0]]
+        move = moves[np.searchsorted(after, starts[kept], side="right") - 1]
+        starts[kept], stops[kept] = starts[kept] + move, stops[kept] + move
+        return Written("".join([*parts, text[done:]]), missing, starts, stops)
+
+    def _rendered(
+        self,
+        values: Int[np.ndarray, "T D"],
+        missing: Bool[np.ndarray, "T D"],
+        readings: List[Readings],
+        others: int | None,
+    ) -> list[tuple[Change, Rendered]]:
+        """Return what is to be written, from left to right, and as what."""
         self._check_shape(missing)
         if self.open_gaps:
             raise CaesuraError("A gap whose length is not known cannot be written.")
-        if "starts" in self._words:
-            readings = [[(undivided(part), chance) for part, chance in of] for of in readings]
-        spans = runs(missing[:, 0])
-        starts = [span.start for span in spans]
+        spans, starting = runs(missing[:, 0]), "starts" in self._words
+        first_steps = [span.start for span in spans]
         found = []
         for change in self._changes(values[:, 0], missing[:, 0]):
-            number = bisect_right(starts, change.step) - 1
-            cut = change.cut(spans[number], readings[number]) if readings else {}
-            found.append((Span(change.start, change.stop), self._render(change, cut, others)))
+            number = bisect_right(first_steps, change.step) - 1
+            cut: dict[str, float] = {}
+            if readings:
+                cut = change.cut(spans[number], readings[number], starting, self._divided)
+            found.append((change, self._render(change, cut, others)))
         return found
 
     def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
@@ -176,7 +193,7 @@ class EditionItem(TextItem):
         """Return the text as a document."""
 
     @abstractmethod
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
         """Return new letters as the notation has them."""
 
     def _plain(self, between: str) -> bool:
@@ -193,11 +210,18 @@ class EditionItem(TextItem):
             return letters
         return divided(letters) if self.kind.divided else letters.lower()
 
-    def _written(self, change: Change) -> tuple[str | None, ...]:
-        """Return the letters of a change in the form in which they are written."""
+    def _letters(self, change: Change) -> list[str | None]:
+        """Return the letters of a change as they are written, with the blanks before words."""
         if None in change.letters:
-            return tuple(letter and self._divided(letter) for letter in change.letters)
-        return tuple(self._final("".join(filter(None, change.letters)), change))
+            return [letter and self._divided(letter) for letter in change.letters]
+        letters = "".join(filter(None, change.letters))
+        text, parts, done = self._final(letters, change), list[str | None](), 0
+        divides = "starts" in self._words and self.kind.divided
+        for number, letter in enumerate(letters):
+            size = len(self._divided(letter)) + int(divides and number > 0 and letter.isupper())
+            parts.append(text[done : done + size])
+            done += size
+        return parts
 
     def _start(self, change: Change) -> str:
         """Return the blank before a word that begins with a change, if there is none yet."""
@@ -287,9 +311,10 @@ class LeidenItem(EditionItem):
             text, self._words, self.kind.lost_states, self.lengths or ANY, self.kind.gap_char
         )
 
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
-        letters = (self._start(change), *self._written(change))
-        return leiden.write_leiden(letters, change.bracketed)
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
+        start, letters = self._start(change), self._letters(change)
+        text = leiden.write_leiden((start, *letters), change.bracketed)
+        return Rendered(text, places_of(letters, len(start) + (not change.bracketed)))
 
     def _plain(self, between: str) -> bool:
         return leiden.PLAIN.fullmatch(between) is not None
@@ -303,10 +328,20 @@ class EpiDocItem(EditionItem):
     def _read(self, text: str) -> Document:
         return epidoc.read_epidoc(text, self._words, self.kind.lost_states, self.lengths or ANY)
 
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
+        letters = self._letters(change)
+        if others == 0 and None not in change.letters:  # no other probability is written
+            chosen = self._divided("".join(filter(None, change.letters)))
+            readings = {chosen: readings[chosen]} if chosen in readings else {}
         known = {self._final(part, change): share for part, share in readings.items()}
-        supplied = epidoc.write_epidoc(self._written(change), list(known.items()), others)
-        return self._start(change) + supplied
+        text = self._start(change) + epidoc.write_epidoc(letters, list(known.items()), others)
+        places, place = list[tuple[int, int]](), 0
+        for lost, group in groupby(letters, key=lambda letter: letter is None):
+            new = [None if lost else escape(letter or "") for letter in group]
+            if not lost:
+                place = text.index(f">{''.join(filter(None, new))}<", place) + 1
+            places += places_of(new, place)
+        return Rendered(text, places)
 
     def _plain(self, between: str) -> bool:
         return epidoc.PLAIN.fullmatch(between) is not None
@@ -328,9 +363,10 @@ class NormalisedItem(EditionItem):
         kind = self.kind
         return plain.read_plain(text, self._words, kind.gap_char, kind.brackets, self.lengths)
 
-    def _render(self, change: Change, readings: dict[str, float], others: bool) -> str:
-        letters = (self.kind.gap_char if one is None else one for one in self._written(change))
-        return self._start(change) + "".join(letters)
+    def _render(self, change: Change, readings: dict[str, float], others: int | None) -> Rendered:
+        start, letters = self._start(change), self._letters(change)
+        text = "".join(self.kind.gap_char if one is None else one for one in letters)
+        return Rendered(start + text, places_of(letters, len(start)))
 
 
 def open_edition(kind: Text, text: str) -> EditionItem:

@@ -115,7 +115,9 @@ def read_epidoc(
 
 
 def write_epidoc(
-    letters: Sequence[str | None], readings: Sequence[tuple[str, float]] = (), others: bool = False
+    letters: Sequence[str | None],
+    readings: Sequence[tuple[str, float]] = (),
+    others: int | None = 0,
 ) -> str:
     """Return restored letters as `<supplied>`; None stands for one that is still lost.
 
@@ -127,7 +129,7 @@ def write_epidoc(
         What may stand here and how probable it is, as far as it is known. The probability of the
         letters themselves gives `cert`: high from 0.9, medium from 0.5, else low.
     others
-        Whether the other readings are written too, in an `<app>`.
+        How many other readings are written too, in an `<app>`; None for all.
 
     Examples
     --------
@@ -146,9 +148,10 @@ def write_epidoc(
     text = "".join(filter(None, letters))
     known = dict(readings)
     chosen = _supplied(text, known.pop(text, None))
-    if not (others and known):
+    written = list(known.items())[:others]
+    if not written:
         return chosen
-    rest = "".join(f"<rdg>{_supplied(other, sure)}</rdg>" for other, sure in known.items())
+    rest = "".join(f"<rdg>{_supplied(other, sure)}</rdg>" for other, sure in written)
     return f'<app type="alternative"><lem>{chosen}</lem>{rest}</app>'
 
 

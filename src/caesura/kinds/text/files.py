@@ -5,6 +5,7 @@ import lzma
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -14,13 +15,46 @@ from caesura.files import cannot_read
 MOST_BYTES = 1 << 30  # of what does not say how long it is: a packed file, or a device
 
 
-def read_text(path: Path) -> str:
+SIGNATURE = "\N{BYTE ORDER MARK}"  # some editors put it before a text; it is no part of it
+
+
+class FileText(str):
+    """The text of a file, which is named if something is wrong with the text."""
+
+    path: Path
+
+    @staticmethod
+    @contextmanager
+    def named(text: object) -> Iterator[None]:
+        """Add the name of the file, if the text is that of one, to what is raised meanwhile."""
+        try:
+            yield
+        except CaesuraError as error:
+            if not isinstance(text, FileText):
+                raise
+            reason = str(error)
+            raise CaesuraError(
+                f"The text of '{text.path}' cannot be read: {reason[0].lower()}{reason[1:]}"
+            ) from error
+
+
+def read_text(path: Path) -> FileText:
     """Return the whole text of a file."""
-    return "".join(read_parts(path))
+    text = FileText("".join(read_parts(path)))
+    text.path = path
+    return text
 
 
-def read_parts(path: Path) -> Iterator[str]:
-    """Yield the text of a file piece by piece, since it may be larger than memory."""
+def read_signed(path: Path) -> str:
+    """Return the whole text of a file, after the mark of the encoding if it has one."""
+    return "".join(read_parts(path, signed=True))
+
+
+def read_parts(path: Path, signed: bool = False) -> Iterator[str]:
+    """Yield the text of a file piece by piece, since it may be larger than memory.
+
+    The mark of the encoding is left out unless the text is `signed`.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     empty, done = True, 0
     for block in chain(_blocks(path), [b""]):
@@ -33,8 +67,8 @@ def read_parts(path: Path) -> Iterator[str]:
                 f"The file '{path}' is not UTF-8 text: its byte {byte} cannot be read."
             ) from error
         done += len(block)
-        if empty:  # the mark of the encoding is no part of the text
-            text = text.removeprefix("\N{BYTE ORDER MARK}")
+        if empty and not signed:
+            text = text.removeprefix(SIGNATURE)
         if text:
             empty = False
             yield text

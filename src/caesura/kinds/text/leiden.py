@@ -6,6 +6,8 @@ r"""Leiden notation: what editors of papyri and inscriptions write for lost and 
 ``[.5]`` ``[.4-6]``           five lost letters, four to six
 ``[c.5]`` ``[ca. 5]`` ``±5``  about five lost letters: four to six
 ``[---]`` ``[-ca.?-]``        an unknown number of lost letters
+``]αβγ[``                     the same at the broken edges of a line: it starts with ``]`` or
+                              ends with ``[``
 ``[===]``                     lost lines, which are not filled
 ``..``                        outside brackets, two or more illegible letters
 ``(αβγ)``                     an abbreviation, resolved; ``(…)`` was left open and is not filled
@@ -89,6 +91,8 @@ INSIDE = re.compile(
     """,
     _FLAGS,
 )
+# At a line end, unless what it opens is closed after a letter of a later line.
+EDGE = re.compile(r"\[(?=[ \t]*(?:[\r\n]|\Z))(?![^\[\]]*[^\s\[\]][ \t]*\])")
 
 
 class Bracket(NamedTuple):
@@ -141,7 +145,9 @@ def read_leiden(
         assert match is not None  # since every character is a letter at least
         place = match.end()
         signs = {bracket.sign for bracket in brackets}
-        if match.lastgroup == "open":
+        if not brackets and _is_edge(match):
+            builder.gap(*match.span(), *unknown, bracketed=False)
+        elif match.lastgroup == "open":
             brackets.append(_opened(match, signs))
         elif match.lastgroup == "close" and not (match[0] == "/" and "\\" not in signs):
             place = _closed(match, brackets)
@@ -170,6 +176,15 @@ def write_leiden(letters: Sequence[str | None], bracketed: bool) -> str:
     """
     text = "".join("." if letter is None else letter for letter in letters)
     return text if bracketed else f"[{text}]"
+
+
+def _is_edge(match: re.Match[str]) -> bool:
+    """Return whether a bracket that has no partner is the broken edge of a line."""
+    text, start = match.string, match.start()
+    if match[0] == "]":
+        line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+        return not text[line:start].strip()
+    return match[0] == "[" and EDGE.match(text, start) is not None
 
 
 def _opened(match: re.Match[str], signs: Set[str]) -> Bracket:

@@ -1,10 +1,6 @@
 """Text: one character a step, from an alphabet that is learnt or given."""
 
 import os
-import sys
-import unicodedata
-import warnings
-from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as List
 from dataclasses import dataclass, replace
@@ -13,11 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int, Int32, Int64, UInt32
+from jaxtyping import Bool, Int, Int32, UInt32
 
-from caesura.errors import CaesuraError, CaesuraWarning, lookup, whole_number
+from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds.base import Item, Kind
-from caesura.kinds.text.files import read_text
+from caesura.kinds.text.alphabet import (
+    CODE_POINTS,
+    MOST_LEARNT,
+    PAPER,
+    check_alphabet,
+    codes_of,
+    count,
+    most_frequent,
+)
+from caesura.kinds.text.files import SIGNATURE, FileText, read_signed, read_text
 from caesura.kinds.text.normalise import words_of
 from caesura.kinds.text.notation import Lengths, Marked, check_brackets, mark
 from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence, Span
@@ -25,12 +30,8 @@ from caesura.sequence import UNKNOWN, FrameSpec, Gap, Sequence, Span
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAPER = "\n" + "".join(map(chr, range(0x20, 0x7F)))  # the 96 symbols of the paper's Wikipedia
 NOTATIONS = ("plain", "leiden", "epidoc")
 STATES = ("restored", "doubtful")  # of letters in an edition
-MOST_LEARNT = 256  # symbols, unless specified otherwise
-CODE_POINTS = ("utf-32-le", "surrogatepass")  # a string may hold half a surrogate pair
-CONTROLS = [c for c in range(0xA0) if unicodedata.category(chr(c)) == "Cc" and chr(c) not in "\n\t"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Text(Kind):
         *("alphabet", "alphabet_size", "gap_char", "brackets"),
         *("notation", "normalise", "lost", "divided"),
     )
-    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz")
+    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz", ".xml")
 
     alphabet: str
     gap_char: str = "_"
@@ -95,7 +96,7 @@ class Text(Kind):
     divided: bool = True
 
     def __post_init__(self) -> None:
-        _check_alphabet(self.alphabet)
+        check_alphabet(self.alphabet)
         _check_gap_char(self.gap_char)
         check_brackets(self.brackets)
         lookup(dict.fromkeys(NOTATIONS), self.notation, "notation")
@@ -161,13 +162,13 @@ class Text(Kind):
         _check_gap_char(gap_char)
         check_brackets(brackets)
         fields = (gap_char, brackets, notation, normalise, lost, divided)
-        counts = _count(map(cls("?", *fields).letters, items))
+        counts = count(map(cls("?", *fields).letters, items))
         if alphabet == "learn":
             size = MOST_LEARNT if alphabet_size is None else alphabet_size
             counts[ord(gap_char)] = 0
-            symbols = _most_frequent(counts, whole_number("alphabet_size", size, 1))
+            symbols = most_frequent(counts, whole_number("alphabet_size", size, 1))
         elif alphabet_size is None:
-            symbols = _check_alphabet(PAPER if alphabet == "paper" else alphabet)
+            symbols = check_alphabet(PAPER if alphabet == "paper" else alphabet)
         else:
             raise CaesuraError("An 'alphabet_size' is for an alphabet that is learnt.")
         if not counts.any():
@@ -185,21 +186,39 @@ class Text(Kind):
         if isinstance(data, TextItem):
             if data.kind == self:
                 return data
-            if not (self.is_edited or data.kind.is_edited):
-                return replace(data, kind=self)
-            data = data.original
-        text = data if (path := self.path_of(data)) is None else self.load(path)
-        if not isinstance(text, str):
+            return self._open_again(data)
+        if (path := self.path_of(data)) is not None:
+            return self.open_content(read_signed(path))
+        if not isinstance(data, str):
             raise CaesuraError(f"A text is a path or a string, not {type(data).__name__}.")
-        if not text:
+        if not data:
             raise CaesuraError("The text is empty.")
         if not self.is_edited:
-            return TextItem(self, text)
+            return TextItem(self, data)
         from caesura.kinds.text.edition import open_edition  # which needs items of this file
 
-        item = open_edition(self, text)
-        _ = item.document  # what is wrong with it is told at once
+        with FileText.named(data):
+            item = open_edition(self, data)
+            _ = item.document  # what is wrong with it is told at once
         return item
+
+    def open_content(self, content: Any) -> "TextItem":
+        """Return the item of a file's text; a mark of the encoding before it is not lost."""
+        if not (isinstance(content, str) and content.startswith(SIGNATURE)):
+            return self.open(content)
+        return replace(self.open(content.removeprefix(SIGNATURE)), signature=SIGNATURE)
+
+    def _open_again(self, item: "TextItem") -> "TextItem":
+        """Return an item of another kind as one of this kind."""
+        if not (self.is_edited or item.kind.is_edited):
+            return replace(item, kind=self)
+        if item.has_other_gaps:
+            raise CaesuraError(
+                "The text has gaps that it does not mark itself, whose places depend on the kind: "
+                "open it with this kind first, and say what is missing then."
+            )
+        again = replace(self.open(item.original), signature=item.signature)
+        return again if item.lengths is None else again.with_range(item.lengths)
 
     def letters(self, text: Any) -> Any:
         """Return the letters of a text as a net would see them, without its gaps.
@@ -213,7 +232,8 @@ class Text(Kind):
             return text
         from caesura.kinds.text.edition import open_edition
 
-        return open_edition(self, text).read_letters()
+        with FileText.named(text):
+            return open_edition(self, text).read_letters()
 
     @property
     def is_edited(self) -> bool:
@@ -257,6 +277,12 @@ class TextItem(Item):
     original: str
     lengths: Lengths | None = None  # of all gaps for which the text does not say them
     given: Marked | None = None  # the gaps, if they are not only those that the text marks
+    signature: str = ""  # what stands before the text in its file: a mark of the encoding
+
+    @property
+    def has_other_gaps(self) -> bool:
+        """Whether there are gaps that the text itself does not mark."""
+        return self.given is not None
 
     @cached_property
     def codes(self) -> UInt32[np.ndarray, " T"]:
@@ -331,7 +357,7 @@ class TextItem(Item):
         return "".join(self.kind.alphabet[number] for number in values[gap.start : gap.stop, 0])
 
     def content(self, filled: str) -> str:
-        return filled
+        return self.signature + filled
 
     def describe(self, step: int) -> str:
         return f"character {self.original[step]!r} at position {step}"
@@ -339,49 +365,6 @@ class TextItem(Item):
     def _numbers(self, codes: UInt32[np.ndarray, " T"]) -> Int32[np.ndarray, "T 1"]:
         numbers = self.kind.numbers
         return numbers[np.minimum(codes, len(numbers) - 1)][:, None]
-
-
-def codes_of(text: str) -> UInt32[np.ndarray, " T"]:
-    """Return the code points of a text."""
-    return np.frombuffer(text.encode(*CODE_POINTS), np.dtype("<u4"))
-
-
-def _count(texts: Iterable[Any]) -> Int64[np.ndarray, " codes"]:
-    """Return how often each code point occurs."""
-    counts = np.zeros(sys.maxunicode + 1, np.int64)
-    for text in texts:
-        if not isinstance(text, str):
-            raise CaesuraError(f"A text to learn from is a string, not {type(text).__name__}.")
-        seen = np.bincount(codes_of(text))
-        counts[: len(seen)] += seen
-    return counts
-
-
-def _most_frequent(counts: Int64[np.ndarray, " codes"], size: int) -> str:
-    """Return characters in the order of their code points, by which ties are broken, too.
-
-    Control characters are left out: they are often signs of a file that is not text.
-    """
-    if counts[CONTROLS].any():
-        first = chr(CONTROLS[int(np.argmax(counts[CONTROLS] > 0))])
-        some = f"{counts[CONTROLS].sum()} control characters, such as {first!r}"
-        sentence = f"The texts have {some}: they are left out of the alphabet."
-        warnings.warn(sentence, CaesuraWarning, stacklevel=3)
-        counts[CONTROLS] = 0
-    seen = np.flatnonzero(counts)
-    chosen = seen[np.argsort(-counts[seen], kind="stable")[:size]]
-    return "".join(map(chr, sorted(chosen)))
-
-
-def _check_alphabet(alphabet: Any) -> str:
-    wanted = "'learn', 'paper' or a string of symbols"
-    if not isinstance(alphabet, str) or not alphabet:
-        raise CaesuraError(f"The alphabet is {wanted}, not {alphabet!r}.")
-    twice, count = Counter(alphabet).most_common(1)[0]
-    if count > 1:
-        again = f"The alphabet holds {twice!r} twice"
-        raise CaesuraError(f"{again}, but it is {wanted}, each of them once.")
-    return alphabet
 
 
 def _check_gap_char(gap_char: Any) -> None:
