@@ -4,6 +4,9 @@
     python benchmarks/lost_letters.py editors    restorations by editors, hidden again
     python benchmarks/lost_letters.py unknown    gaps whose number of letters is not told
     python benchmarks/lost_letters.py speed      a document of 500 letters with ten lacunae
+    python benchmarks/lost_letters.py card       the card of the model, from what was saved
+
+`--save` keeps a table in benchmarks/cards/, of which the card of the model is made.
 
 The documents are those of the test split of the set `papyri`, in the directory that CAESURA_DATA
 names. A gap has up to 500 letters of its document before it and 300 after it, with all restorations
@@ -12,10 +15,12 @@ of the editor but its own. Readings that differ only in word division are one.
 
 import argparse
 import difflib
+import io
 import platform
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +29,12 @@ import numpy as np
 from decoding import head, line, note, numbers, share, write_lines
 
 import caesura
-from caesura import datasets
+from caesura import datasets, pretrained
 from caesura.errors import CaesuraError
 from caesura.filler.fill import Fill
 from caesura.kinds import Text
 from caesura.kinds.text.document import BREAK
+from caesura.modelfile import read_info
 from caesura.sequence import runs
 
 BEFORE, AFTER = 500, 300
@@ -36,6 +42,7 @@ TOPS = (1, 5, 20)
 GROUPS = {"1–10": range(1, 11), "11–20": range(11, 21)}
 LENGTHS = range(1, 13)  # of gaps whose length is not told
 BATCH = 64  # requests at a time
+RESULTS = Path(__file__).parent / "cards"
 BINS = 10
 
 
@@ -65,7 +72,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     measures = {"hidden": hidden, "editors": editors, "unknown": unknown, "speed": speed}
-    parser.add_argument("what", choices=measures)
+    parser.add_argument("what", choices=[*measures, "card"])
     parser.add_argument("--model", default="papyri", help="a name or a path")
     parser.add_argument("--gaps", type=int, default=50, help="of each length")
     parser.add_argument("--split", choices=["valid", "test"], default="test")
@@ -73,16 +80,24 @@ def main() -> None:
     parser.add_argument("--nats", action="store_true", help="those of the truth; takes longer")
     parser.add_argument("--lengths", type=numbers, default=tuple(range(1, 21)), help="'1-20'")
     parser.add_argument("--seed", type=int, default=0, help="of the places")
+    parser.add_argument("--save", action="store_true", help="keep the table for the card")
     parser.add_argument("--csv", type=Path, help="a line for each gap")
     given = parser.parse_args()
     try:
+        if given.what == "card":
+            write_card()
+            return
         filler = caesura.load(given.model)
         texts = datasets.load("papyri", given.split)
-        note(
-            f"papyri {given.split}, {given.gaps} gaps of each length; JAX {jax.__version__}, "
-            f"{jax.devices()[0].device_kind}, {platform.machine()}."
-        )
-        measures[given.what](filler, texts, given)
+        machine = f"JAX {jax.__version__}, {jax.devices()[0].device_kind}, {platform.machine()}"
+        table = io.StringIO()
+        with redirect_stdout(table) if given.save else nullcontext():
+            measures[given.what](filler, texts, given)
+        note(machine)
+        if given.save:
+            print(table.getvalue())
+            said = f"(Split {given.split}, at most {given.gaps} gaps of each length; {machine}.)"
+            (RESULTS / f"papyri.{given.what}.md").write_text(f"{table.getvalue()}\n{said}\n")
     except CaesuraError as error:
         sys.exit(f"Error: {error}")
 
@@ -223,7 +238,8 @@ def calibration(answers: list[Answer]) -> None:
     true = np.array([one.rank == 1 for one in answers])
     where = np.minimum((stated * BINS).astype(int), BINS - 1)
     sums = [abs(np.sum(stated[where == b] - true[where == b])) for b in range(BINS)]
-    note(f"Calibration error of the best reading: {sum(sums) / len(answers):.3f}")
+    error = sum(sums) / len(answers)
+    print(f"\nCalibration error of the best reading, in {BINS} bins: {error:.3f}.")
 
 
 def done(answers: list[Answer], by: dict[str, list[int]], given: argparse.Namespace) -> None:
@@ -291,6 +307,7 @@ def speed(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -
         start = 20 + 46 * number
         marked[start : start + number + 1] = "_" * (number + 1)
     text, one = "".join(marked), plain(filler)
+    head("fill", "wall time", "processor time", "gaps")
     for what in ("first, with compilation", "second", "third"):
         wall, processor = time.perf_counter(), time.process_time()
         fill = one.fill(text)
@@ -300,6 +317,40 @@ def speed(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -
             f"{time.process_time() - processor:.1f} CPU s",
             f"{len(fill.gaps)} gaps",
         )
+
+
+# The card
+
+CARD = RESULTS / "papyri.card.md"  # with places for what is measured
+
+
+def write_card() -> None:
+    """Write the card beside the model."""
+    file = Path(pretrained.find_model("papyri"))
+    info = read_info(file)
+    training = info["training"]
+    rows = [
+        f"| {name} | {net['layers']} × {net['hidden']} {net['cell']} | {net['parameters']} | "
+        f"{training['nets'][name]['validation_nll']:.4f} |"
+        for name, net in info["nets"].items()
+        if name in training["nets"]
+    ]
+    tables = {
+        name: (RESULTS / f"papyri.{name}.md").read_text()
+        for name in ("hidden", "editors", "unknown")
+    }
+    card = CARD.read_text(encoding="utf-8").format(
+        bytes=info["bytes"] / 1e6,
+        dtypes=" and ".join(info["dtypes"]),
+        sha256=info["sha256"],
+        nets="\n".join(rows),
+        seed=training["seed"],
+        versions=", ".join(f"{k} {v}" for k, v in training["versions"].items()),
+        **training["data"],
+        **tables,
+    )
+    file.with_suffix(".md").write_text(card, encoding="utf-8")
+    print(file.with_suffix(".md"))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import lzma
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,9 @@ def main() -> None:
         if given.command == "prepare":
             prepare(given.directory)
         elif given.command == "make":
-            place = Path(pretrained.find_model("papyri"))
-            join(*map(caesura.load, given.models)).save(place, dtype="bfloat16")
+            joined = join(*map(caesura.load, given.models))
+            place = pretrained.DIRECTORY / "papyri.safetensors"
+            replace(joined, strategy="search").save(place, dtype="bfloat16")
         else:
             train(given.directory, given.net or list(RECIPES), TRIAL if given.trial else {})
     except CaesuraError as error:

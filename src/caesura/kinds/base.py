@@ -209,8 +209,8 @@ class Kind(ABC):
     --------
     >>> from caesura.kinds import KINDS
     >>> kind = KINDS["text"].learn(["a cab"])
-    >>> kind
-    Text(alphabet=' abc', gap_char='_', brackets='{}', notation='plain', normalise='', lost='', divided=True)
+    >>> kind.alphabet
+    ' abc'
     >>> kind.frame
     FrameSpec(name='categorical', size=4, informing=0, categories=())
     """

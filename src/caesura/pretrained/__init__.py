@@ -9,7 +9,8 @@ DIRECTORY = Path(__file__).parent
 # The default strategy of each model: the one that measured best among those that fill a gap of five
 # within some seconds on two CPU cores (`benchmarks/defaults.py`; the cards have the numbers). The
 # files were written before it was known.
-STRATEGIES = {"text": "search", "music": "sir"}
+STRATEGIES = {"text": "search", "music": "sir", "papyri": "search"}
+KINDS = {"papyri": "text"}  # where the name is not that of the kind
 NAMES = tuple(STRATEGIES)
 
 
@@ -24,11 +25,12 @@ def find_model(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
         if not file.exists():
             raise CaesuraError(
                 f"The model '{model}' is not part of this installation: train one with "
-                f"`caesura train {model} DATA -o MODEL`."
+                f"`caesura train {KINDS.get(model, model)} DATA -o MODEL`."
             )
         return file
     if isinstance(model, str) and model.isidentifier() and not os.path.exists(model):
-        known = " and ".join(f"'{name}'" for name in NAMES)
+        *others, last = (f"'{name}'" for name in NAMES)
+        known = f"{', '.join(others)} and {last}"
         raise FileMissingError(
             f"There is no file '{model}', and the models that come with caesura are {known}."
         )

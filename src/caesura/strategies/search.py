@@ -142,6 +142,14 @@ class Search(Strategy):
         """Return the log of the distribution, which is not normalised."""
         return (1 - self.weight) * log_p + self.weight * log_q
 
+    def promise(self, log_q: Float[Array, "*n"], log_p: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """Return by what the beam keeps beginnings of fills.
+
+        The bidirectional net counts for more than in the whole, since it alone knows what follows.
+        """
+        weight = (1 + self.weight) / 2
+        return (1 - weight) * log_p + weight * log_q
+
     def _search(
         self, key: Keys, net: Pair, window: Window, rules: Rules | None = None
     ) -> tuple[Found, "Rest", Float[Array, " B"]]:
@@ -277,7 +285,7 @@ def _walk(
             lanes = replace(lanes, rule=rules.entered(lanes.rule, t))
             allowed = rules.permitted(lanes.rule, t) | ~steps[:, t, None, None]
             q, p = jnp.where(allowed, q, EMPTY), jnp.where(allowed, p, EMPTY)
-        scores = plan.mix(lanes.log_q[..., None] + q, lanes.log_p[..., None] + p)
+        scores = plan.promise(lanes.log_q[..., None] + q, lanes.log_p[..., None] + p)
         _, best = jax.lax.top_k(scores[:, left].reshape(len(keys), -1), plan.width)
         r = jax.nn.log_softmax(plan.mix(q, p))
         drawn = jax.vmap(jax.random.categorical)(fold(keys, t), r[:, random])
