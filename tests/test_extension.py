@@ -28,6 +28,7 @@ from caesura.web import make_app
 from command_line import run as run_caesura
 
 
+# --8<-- [start:cell]
 class Leaky(Cell):
     """Half of the old state stays."""
 
@@ -37,6 +38,10 @@ class Leaky(Cell):
         return 0.5 * state + 0.5 * jnp.tanh(a_t + u_t)
 
 
+# --8<-- [end:cell]
+
+
+# --8<-- [start:head]
 class Sharp(Linear):
     """A softmax at half the temperature."""
 
@@ -46,12 +51,20 @@ class Sharp(Linear):
         return jax.nn.log_softmax(2 * logits)[None]
 
 
+# --8<-- [end:head]
+
+
+# --8<-- [start:strategy]
 class There(BothWays):
     """`bothways` under another name."""
 
     name: ClassVar[str] = "there"
 
 
+# --8<-- [end:strategy]
+
+
+# --8<-- [start:kind]
 class DiceItem(Item):
     """Throws of a die, as the lines of a text: a question mark is missing."""
 
@@ -110,6 +123,8 @@ class Dice(Kind):
     def symbols(self) -> list[int]:
         return list(range(1, self.sides + 1))
 
+
+# --8<-- [end:kind]
 
 RULE = "\n".join("123456" * 20)  # each throw follows from the one before
 SMALL = {"hidden": 8, "layers": 1, "head_hidden": 0, "steps": 30, "batch": 8, "length": 24}

@@ -2,7 +2,8 @@
 
 import difflib
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -27,6 +28,25 @@ class ExtraMissingError(CaesuraError, ImportError):
 
 class CaesuraWarning(UserWarning):
     """Something in what the user gave that is let pass, in one sentence."""
+
+
+@contextmanager
+def extra(name: str, sentence: str) -> Iterator[None]:
+    """Import optional packages inside this context; a missing one raises an `ExtraMissingError`.
+
+    Parameters
+    ----------
+    name
+        The extra that installs them, as in `pip install 'caesura[name]'`.
+    sentence
+        What needs them, such as "Pictures need matplotlib".
+    """
+    try:
+        yield
+    except ImportError:
+        raise ExtraMissingError(
+            f"{sentence}: install it with `pip install 'caesura[{name}]'`."
+        ) from None
 
 
 def one_line(text: str) -> str:

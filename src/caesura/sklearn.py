@@ -6,23 +6,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, no_type_check
 
 import numpy as np
 
-from caesura.errors import CaesuraError, ExtraMissingError
+from caesura.errors import CaesuraError, extra
 from caesura.filler import Filler, Request, SeriesFill
 from caesura.hardware import use_all_cores
 from caesura.kinds import Series
+from caesura.kinds.series import foreign
 from caesura.kinds.series.table import is_frame
 from caesura.strategies import Strategy
 from caesura.training.progress import showing
 from caesura.training.train import train
 
-try:
+with extra("sklearn", "SeriesImputer needs scikit-learn"):
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError:
-    raise ExtraMissingError(
-        "SeriesImputer needs scikit-learn: install it with `pip install 'caesura[sklearn]'`."
-    ) from None
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,8 +40,9 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Learn a table whose rows are steps in time, and fill what is missing in such tables.
 
     X is a DataFrame, an array [steps, columns], an array [series, steps, columns], or a list of
-    tables, which may differ in length. NaN is missing. Answers have the form of X, and observed
-    values come back bit for bit. The order of the rows matters: do not shuffle them.
+    tables, which may differ in length. DataFrames may be those of pandas or polars. NaN or null is
+    missing. Answers have the form of X, and observed values come back bit for bit.
+    The order of the rows matters: do not shuffle them.
 
     `fit` trains a model. A column with too few observed values raises a `CaesuraError`. A column
     without any observed value is left as it is, with a warning.
@@ -207,7 +205,10 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The tables have a column for each level, and are DataFrames if X is one. What is observed
         has probability 1. For several series, the answer is a list of such dicts.
         """
-        found = [fill.probabilities() for fill in self._fill(X, self.samples)]
+        found = [
+            {name: _native(one, shares) for name, shares in fill.probabilities().items()}
+            for one, fill in zip(_each(X), self._fill(X, self.samples), strict=True)
+        ]
         return found if _is_several(X) else found[0]
 
     def log_prob(self, X: "Tables", missing: Any) -> float:
@@ -261,6 +262,9 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return [self._table(X, reset)]
 
     def _table(self, table: Any, reset: bool) -> Any:
+        if foreign.is_foreign(table):
+            validate_data(self, table, reset=reset, skip_check_array=True)
+            return foreign.to_pandas(table)
         if is_frame(table):  # whose columns may hold anything
             validate_data(self, table, reset=reset, skip_check_array=True)
             return table
@@ -275,9 +279,19 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 def _like(X: "Tables", tables: list[Any]) -> Any:
     """The tables in the form of X."""
+    own = [_native(one, table) for one, table in zip(_each(X), tables, strict=True)]
     if not _is_several(X):
-        return tables[0]
-    return np.stack(tables) if isinstance(X, np.ndarray) else tables
+        return own[0]
+    return np.stack(own) if isinstance(X, np.ndarray) else own
+
+
+def _native(one: Any, filled: Any) -> Any:
+    """The filled table as a table of the library that `one` is of."""
+    return foreign.like(one, filled) if foreign.is_foreign(one) else filled
+
+
+def _each(X: Any) -> list[Any]:
+    return list(X) if _is_several(X) else [X]
 
 
 def _is_several(X: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from caesura.cli.filling import Asked, check_kind
 from caesura.cli.options import Engine
 from caesura.cli.output import answer_json, note
-from caesura.errors import CaesuraError, ExtraMissingError, FileMissingError
-from caesura.pretrained import NAMES
+from caesura.errors import CaesuraError, FileMissingError, extra
+from caesura.pretrained import NAMES, find_model
 
 if TYPE_CHECKING:
     from caesura.scale import Summary
@@ -21,16 +21,11 @@ def fill_many(kind: str, model: str, source: Path, asked: Asked, **more: Any) ->
     `more` are other fields of `caesura.scale.Run`.
     """
     output = _check_places(source, asked.output)
-    try:
-        from caesura.scale import Run, fill_locally
-    except ImportError:
-        raise ExtraMissingError(
-            "--engine needs pyarrow: install it with `pip install 'caesura[ray]'`."
-        ) from None
+    from caesura.scale import Run, fill_locally
     from caesura.training.progress import counting
 
     check_kind(kind, model)
-    place = model if model in NAMES else str(Path(model).absolute())
+    place = model if model in NAMES else str(Path(find_model(model)).absolute())
     run = Run(place, asked.samples, asked.strategy, asked.seed, **more)
     with counting("rows done") as count:
 
@@ -88,12 +83,8 @@ def _local_rows(kind: str, source: Path, asked: Asked) -> Any:
 
 def _ray_rows(kind: str, source: Path, asked: Asked) -> Any:
     """Return the rows, in the cluster that RAY_ADDRESS names or in one on this machine."""
-    try:
+    with extra("ray", "--engine ray needs Ray"):
         import ray.data
-    except ImportError:
-        raise ExtraMissingError(
-            "Ray is not installed: install it with `pip install 'caesura[ray]'`."
-        ) from None
     from caesura.scale.rows import files_as_rows
 
     columns = _columns(kind, source, asked)

@@ -58,14 +58,17 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="The model to fill with: a file, or a model that comes with caesura, text or music.",
+        help="The model to fill with: a file, a model that comes with caesura (text or music), or "
+        "one on the Hugging Face Hub, hf://user/repo/file@revision.",
         show_default="the model for this kind of data",
     ),
 ]
 ModelArgument = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="A model file, or a model that comes with caesura: text or music."
+        metavar="MODEL",
+        help="A model file, a model that comes with caesura (text or music), or one on the Hugging "
+        "Face Hub, hf://user/repo/file@revision.",
     ),
 ]
 StrategyOption = Annotated[

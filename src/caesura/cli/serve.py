@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from caesura.cli.options import documented
 from caesura.cli.output import note
-from caesura.errors import CaesuraError, CaesuraWarning, ExtraMissingError
-from caesura.pretrained import NAMES
+from caesura.errors import CaesuraError, CaesuraWarning
+from caesura.pretrained import NAMES, find_model
 
 if TYPE_CHECKING:
     from caesura.filler import Filler
@@ -32,14 +32,6 @@ def serve(host: str = "127.0.0.1", port: int = 8123, models: list[str] | None = 
         A model to offer: a file, which is called by its name without the suffix, or a model that
         comes with caesura; may be given several times. Default: text and music.
     """
-    try:
-        import fastapi  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise ExtraMissingError(
-            "The server needs more packages: install them with `pip install 'caesura[web]'`."
-        ) from None
     from caesura.web import make_app
     from caesura.web.security import LOOPBACK
     from caesura.web.server import run
@@ -77,7 +69,7 @@ def load_offered(models: list[str]) -> dict[str, "Filler"]:
 
     fillers: dict[str, Filler] = {}
     for model in models:
-        name = model if model in NAMES else Path(model).stem
+        name = model if model in NAMES else Path(find_model(model)).stem
         if name in fillers:
             raise CaesuraError(f"Two of the models are called '{name}': rename one of the files.")
         fillers[name] = load(model)

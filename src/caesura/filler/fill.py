@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.kinds.base import Item, Kind, Written
 from caesura.kinds.text.automaton import Automaton
+from caesura.plots.html import page
 from caesura.sequence import Sequence as Steps
 from caesura.sequence import Span
 
@@ -369,6 +370,12 @@ class Fill:
     def __repr__(self) -> str:
         count = f"{self.missing.sum()} missing values"
         return f"<{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the filled places, shaded by how sure the model is of them."""
+        count = f"{len(self.places)} missing values"
+        title = f"{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'"
+        return page(title, self.kind.html(self))
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:
         """The data with gaps of these lengths."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -18,9 +19,10 @@ from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
 from caesura.filler.searching import search_states, search_tasks
 from caesura.filler.surprise import warn_if_strange
-from caesura.modelfile import Model, write_model
+from caesura.modelfile import Model, write_card, write_model
 from caesura.nets.bins import CENTRES
 from caesura.nets.rnn import Net
+from caesura.plots.html import page, table_html
 from caesura.scoring.gaps import Evaluation, evaluate
 from caesura.strategies import Strategy
 
@@ -378,7 +380,9 @@ class Filler(Model[Net]):
         """Return the same filler with other fields of its kind, such as `gap_char`."""
         return replace(self, kind=replace(self.kind, **fields))
 
-    def save(self, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, dtype: str = "float32", card: bool = False
+    ) -> None:
         """Write the model file that `caesura.load` reads.
 
         Parameters
@@ -387,12 +391,26 @@ class Filler(Model[Net]):
             Where to write it. The file is whole or not there.
         dtype
             "float32", or "float16" or "bfloat16" for half the size.
+        card
+            Whether to write a card, too: a page in Markdown of the same name, in the form of the
+            Hugging Face Hub. It says what the file knows of itself, and has places for the rest.
         """
         write_model(path, self, dtype)
+        if card:
+            write_card(Path(path))
 
     def __repr__(self) -> str:
         nets = ", ".join(_described(name, net) for name, net in self.nets.items())
         return f"<Filler for {self.kind.name}: {nets}; by '{self.strategy}'>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the kind, the nets, and how they were trained."""
+        data = self.training.get("data", {})
+        rows = {"kind": self.kind.name, "strategy": self.strategy}
+        rows |= {name: _described(name, net) for name, net in self.nets.items()}
+        if data:
+            rows["trained on"] = f"{data['pieces']} pieces, {data['steps']} steps"
+        return page("Filler", table_html(rows))
 
 
 def _described(name: str, net: Net) -> str:

@@ -317,3 +317,9 @@ class Kind(ABC):
     def plot(self, fill: Any) -> "Figure":
         """Return a matplotlib figure of a `caesura.Fill`."""
         raise CaesuraError(f"A fill of the kind '{self.name}' cannot be drawn.")
+
+    def html(self, fill: Any) -> str:
+        """Return a `caesura.Fill` as HTML for a notebook, without scripts."""
+        from caesura.plots.html import readings_html
+
+        return readings_html([gap.candidates for gap in fill.gaps])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caesura.errors import ExtraMissingError, lookup
+from caesura.errors import extra, lookup
 from caesura.files import replacing
 
 if TYPE_CHECKING:
@@ -86,10 +86,6 @@ def add_legend(axes: Any) -> None:
 
 
 def _figure_class() -> "type[Figure]":
-    try:
+    with extra("plot", "Pictures need matplotlib"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise ExtraMissingError(
-            "Pictures need matplotlib: install it with `pip install 'caesura[plot]'`."
-        ) from None
     return Figure

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from caesura.errors import CaesuraError, FileMissingError
+from caesura.pretrained.hub import PREFIX, fetch
 
 DIRECTORY = Path(__file__).parent
 # The default strategy of each model: the one that measured best among those that fill a gap of five
@@ -15,7 +16,7 @@ NAMES = tuple(STRATEGIES)
 
 
 def find_model(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the file of a model that is given by its name or path.
+    """Return the file of a model that is given by its name, its path or its address on the Hub.
 
     The string "text" is always the model of that name, whatever is in the current directory; a file
     of the same name is "./text", or a `Path`.
@@ -28,6 +29,8 @@ def find_model(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
                 f"`caesura train {KINDS.get(model, model)} DATA -o MODEL`."
             )
         return file
+    if isinstance(model, str) and model.startswith(PREFIX):
+        return fetch(model)
     if isinstance(model, str) and model.isidentifier() and not os.path.exists(model):
         *others, last = (f"'{name}'" for name in NAMES)
         known = f"{', '.join(others)} and {last}"

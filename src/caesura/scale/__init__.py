@@ -1,5 +1,10 @@
 """Filling very many sequences: rows in, Parquet out, by one process or by the workers of Ray."""
 
+from caesura.errors import extra
+
+with extra("series", "Filling many files needs pyarrow"):
+    import pyarrow  # noqa: F401
+
 from caesura.scale.local import fill_locally
 from caesura.scale.on_ray import fill_dataset
 from caesura.scale.run import Run, Summary

@@ -142,6 +142,11 @@ class Music(Kind):
 
         return plot_roll(fill.values, fill.places, fill.confidence)
 
+    def html(self, fill: Any) -> str:
+        from caesura.plots.html import roll_html
+
+        return roll_html(fill.values, fill.places, fill.confidence)
+
     def steps_of_bars(self, song: Any, first: int, stop: int) -> slice:
         """Return the steps from bar `first` to before bar `stop` of a song, counted from 1.
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LEAST_OBSERVED = 100  # numbers in a column
 INTERVAL = (0.05, 0.95)  # that is drawn
+FEWEST_DRAWN = 19  # draws for it
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,13 @@ class Series(Kind):
         from caesura.plots.series import plot_filled
 
         return plot_filled(self.drawn(fill), "90 % interval")
+
+    def html(self, fill: Any) -> str:
+        from caesura.plots.html import chart_html
+
+        if len(fill.completions) <= FEWEST_DRAWN:
+            return ""
+        return chart_html(self.drawn(fill), "90 % interval")
 
     def drawn(self, fill: Any) -> "list[Filled]":
         """Return the columns of numbers that were filled, each with its interval of 90 %."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from caesura.errors import CaesuraError, ExtraMissingError
+from caesura.errors import CaesuraError, extra
 from caesura.files import cannot_read
 
 MOST_CELLS = 10**8  # of a Parquet file, in which a few bytes can stand for any number of them
@@ -185,12 +185,8 @@ def _parse_csv(text: str, width: int, **options: Any) -> Any:
 
 
 def _pandas() -> Any:
-    try:
+    with extra("series", "Tables in files need pandas"):
         import pandas
-    except ImportError:
-        raise ExtraMissingError(
-            "Tables in files need pandas: `pip install 'caesura[series]'` installs it."
-        ) from None
     return pandas
 
 
