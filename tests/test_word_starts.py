@@ -71,6 +71,7 @@ def test_words_can_be_left_undivided():
     assert filled("του[....]ου", "ΚυρΙ", kind) == "του[κυρι]ου"
     assert kind.open("α[..]").part(numbers("βΓ")[:, None], Span(0, 2)) == "βγ"
     assert KIND.open("α[..]").part(numbers("ΒΓ")[:, None], Span(0, 2)) == "β γ"
+    assert KIND.open("α[...]").part(numbers("οσΣ")[:, None], Span(0, 3)) == "ος σ"
 
 
 def test_readings_of_an_edition_have_blanks():

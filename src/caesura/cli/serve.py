@@ -30,7 +30,7 @@ def serve(host: str = "127.0.0.1", port: int = 8123, models: list[str] | None = 
         The port; 0 chooses a free one.
     models : --model MODEL
         A model to offer: a file, which is called by its name without the suffix, or a model that
-        comes with caesura; may be given several times. Default: text and music.
+        comes with caesura; may be given several times. Default: text, music and papyri.
     """
     from caesura.web import make_app
     from caesura.web.security import LOOPBACK

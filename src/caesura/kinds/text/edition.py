@@ -178,7 +178,8 @@ class EditionItem(TextItem):
         return found
 
     def part(self, values: Int[np.ndarray, "T D"], gap: Span) -> str:
-        return self._divided(super().part(values, gap))
+        written = self._divided(super().part(values, gap))
+        return with_final_sigmas(written, ends=False) if "final" in self._words else written
 
     def describe(self, step: int) -> str:
         found = np.flatnonzero(self._steps_of_letters == step)
