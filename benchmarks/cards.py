@@ -26,7 +26,7 @@ from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError
 from caesura.files import make_folder, write_text
 from caesura.filler import join
-from caesura.kinds import KINDS
+from caesura.kinds import KINDS, Kind
 from caesura.kinds.text.alphabet import PAPER
 from caesura.modelfile import read_info
 from caesura.scoring.calibration import BINS, KeyTally, SymbolTally
@@ -64,7 +64,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen. Most readings of gaps of more than eight characters "
         "are wrong (docs/decoding.md). It has learnt the biases of its source.",
-        gaps={"search": 200, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
+        gaps={"search": 64, "nade": 500, "oneway": 500, "onegram": 500},
         options={},
     ),
     "music": Card(
@@ -247,11 +247,8 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     kind, records = KINDS[name], info["training"]["nets"]
     recipes: dict[str, list[str]] = {}
     for record in records.values():
-        plain = choose(record["recipe"], name, kind.options, {}).recipe
-        own = {OLD_NAMES.get(k, k): v for k, v in record["fields"].items()}
-        fields = {k: v for k, v in own.items() if v != _listed(getattr(plain, k))}
-        settings = [f"--set {shlex.quote(_setting(*field))}" for field in fields.items()]
-        recipes.setdefault(" ".join(settings), []).append(record["recipe"])
+        first = record.get("before", record)
+        recipes.setdefault(_settings(name, kind, first), []).append(first["recipe"])
     of_kind = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
     trainings = {
         f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {of_kind}"
@@ -259,10 +256,28 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     }
     seed = info["training"]["seed"]
     start = " ".join(["caesura", "train", name, *card.sets])
+    further = {
+        f"{net}.model": f"--recipe {record['recipe']} {_settings(name, kind, record)}"
+        for net, record in records.items()
+        if "before" in record
+    }
+    files = " ".join([*trainings, *further])
     return [
         *(f"{start} -o {file} {options} --seed {seed}" for file, options in trainings.items()),
-        f"python benchmarks/cards.py make {name} {' '.join(trainings)}",
+        *(
+            f"{start} -o {file} --start {next(iter(trainings))} {options} --seed {seed}"
+            for file, options in further.items()
+        ),
+        f"python benchmarks/cards.py make {name} {files}",
     ]
+
+
+def _settings(name: str, kind: type[Kind], record: dict[str, Any]) -> str:
+    """The fields that differ from those of the recipe, as options."""
+    plain = choose(record["recipe"], name, kind.options, {}).recipe
+    own = {OLD_NAMES.get(k, k): v for k, v in record["fields"].items()}
+    fields = {k: v for k, v in own.items() if v != _listed(getattr(plain, k))}
+    return " ".join(f"--set {shlex.quote(_setting(*field))}" for field in fields.items())
 
 
 def _setting(field: str, value: Any) -> str:

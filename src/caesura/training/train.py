@@ -120,7 +120,7 @@ def train(
     for one in chosen:
         result = _train_net(run, one.recipe)
         nets[one.recipe.net] = result.net
-        records[one.recipe.net] = _record(one, result)
+        records[one.recipe.net] = _record(one, result, start)
     strategy = _default_strategy(chosen, nets, overrides)
     training = {"nets": records, "seed": seed, "data": prepared.record, "versions": _versions()}
     return Filler(prepared.kind, nets, strategy, training)
@@ -272,8 +272,10 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
     )
 
 
-def _record(chosen: Chosen, result: Trained) -> dict[str, Any]:
-    return {
+def _record(chosen: Chosen, result: Trained, start: Filler | None) -> dict[str, Any]:
+    before = start.training.get("nets", {}).get(chosen.recipe.net) if start else None
+    earlier = {} if before is None else {"before": before}
+    return earlier | {
         "recipe": chosen.name,
         "fields": asdict(chosen.recipe),
         "validation_nll": result.nll,
