@@ -64,7 +64,7 @@ CARDS = {
         "guess at what would look right there. Languages other than English, tables, programs and "
         "verse are outside what it has seen. Most readings of gaps of more than eight characters "
         "are wrong (docs/decoding.md). It has learnt the biases of its source.",
-        gaps={"search": 64, "nade": 500, "oneway": 500, "onegram": 500},
+        gaps={"search": 200, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(

@@ -87,6 +87,20 @@ def test_gaps_that_are_close_are_averaged_over(random):
     np.testing.assert_allclose(np.exp([one.log_prob for one in fill.candidates[:10]]), best, 1e-3)
 
 
+def test_a_narrow_beam_still_averages_over_the_other_gaps(random):
+    """What the beam does not hold is estimated, so readings are not too improbable on average."""
+    text, few, count = "cab__c__a_ba", Search(width=4, draws=8), 96
+    truth: dict[str, float] = defaultdict(float)
+    for parts, chance in make_problem(text).by_parts().items():
+        truth[parts[0]] += chance
+    requests = [Request(text, seed=seed, strategy=few) for seed in range(count)]
+    found = [readings(fill.gaps[0]) for fill in random.fill_many(requests)]
+    for part in list(ranked(truth))[:3]:
+        chances = np.array([one.get(part, 0.0) for one in found])
+        error = max(chances.std() / count**0.5, 1e-3)
+        assert abs(chances.mean() - truth[part]) < 5 * error, part
+
+
 def assert_joint(fill: Fill):
     """Distinct completions, most probable first."""
     log_probs = [one.log_prob for one in fill.candidates]

@@ -162,7 +162,12 @@ def _confidence(found: Searched) -> Float[np.ndarray, " places"]:
 
 
 def _readings_of_group(group: range, found: Searched) -> list[Readings]:
-    """Return the readings of each gap of a group, averaged over its other gaps."""
+    """Return the readings of each gap of a group, averaged over its other gaps.
+
+    The fill of an only gap has its own probability. Of several gaps, most fills may not be found:
+    there a reading has the share of all fills that those with it stand for, which is an estimate.
+    """
+    alone = len(group) == 1
     readings = []
     for place in range(len(group)):
         chances: dict[bytes, list[Any]] = {}
@@ -170,10 +175,10 @@ def _readings_of_group(group: range, found: Searched) -> list[Readings]:
             start = sum(option.lengths[:place])
             part = option.values[start : start + option.lengths[place]]
             entry = chances.setdefault(part.tobytes(), [part, 0.0])
-            entry[1] += float(np.exp(option.log_prob))
+            entry[1] += float(np.exp(option.log_prob)) if alone else option.weight
         frames = sorted(chances.values(), key=lambda one: -one[1])[:MOST]
         length = found.options[0].lengths[place]
-        lengths = found.lengths if len(group) == 1 else {length: 1.0}
+        lengths = found.lengths if alone else {length: 1.0}
         asked, matching = found.asked[place], found.matching[place]
         readings.append(Readings([tuple(one) for one in frames], lengths, asked, matching))
     return readings
