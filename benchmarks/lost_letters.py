@@ -209,11 +209,12 @@ def distance(one: str, other: str) -> int:
 # Tables
 
 COLUMNS = ("letters", "gaps", "top 1, %", "top 5, %", "top 20, %", "character error, %")
-COLUMNS = (*COLUMNS, "edit distance, %", "nats", "stated, %")
+COLUMNS = (*COLUMNS, "edit distance, %", "stated, %")
 
 
 def table(answers: list[Answer], by: dict[str, list[int]]) -> None:
-    head(*COLUMNS)
+    with_nats = not np.isnan(answers[0].nats)
+    head(*COLUMNS, *(["nats"] if with_nats else []))
     for name, lengths in by.items():
         some = [one for one in answers if one.length in lengths]
         if not some:
@@ -227,8 +228,8 @@ def table(answers: list[Answer], by: dict[str, list[int]]) -> None:
                 f"{100 * np.mean([getattr(one, error) for one in some]):.1f}"
                 for error in ("paper_error", "edit_error")
             ),
-            f"{np.mean([one.nats for one in some]):.2f}",
             f"{100 * np.mean([one.stated for one in some]):.1f}",
+            *([f"{np.mean([one.nats for one in some]):.2f}"] if with_nats else []),
         )
 
 

@@ -48,6 +48,7 @@ def imputer():
     return made.fit(table())
 
 
+@pytest.mark.slow
 def test_the_imputer_fills_levels_with_those_that_are_drawn_most_often(imputer):
     given, answer = table(), imputer.transform(table())
     assert not answer.isna().any(axis=None)

@@ -34,6 +34,7 @@ def test_one_sentence_says_what_to_install(extra, module, ask, monkeypatch):
     assert str(caught.value).endswith(f"install it with `pip install 'caesura[{extra}]'`.")
 
 
+@pytest.mark.slow
 def test_arrays_need_no_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     waves = np.sin(np.arange(200.0))[:, None]

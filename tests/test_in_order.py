@@ -53,6 +53,7 @@ def test_the_loss_is_that_of_filling_from_left_to_right():
     assert float(total.nll) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_training_starts_from_a_model():
     first = caesura.train(TEXT, kind="text", recipe="nade,rnn", validate_every=1, **TINY)
     still = {"learning_rate": 1e-30, "validate_every": 1}

@@ -149,6 +149,7 @@ def test_each_pattern_has_its_own_probability(random):
     assert found == pytest.approx(ranked(both), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_far_gaps_are_asked_about_one_by_one(random):
     """Each is like a single gap while the other is at its best, which matches its pattern."""
     between = "acbbcaabcbcabacbabccabcab"

@@ -226,7 +226,9 @@ def test_a_file_is_opened_once_and_the_model_is_loaded_once(model, tmp_path, mon
     for name, text in TEXTS.items():
         (folder / f"{name}.txt").write_text(text)
     read, load = text_files.read_parts, run_module.load
-    monkeypatch.setattr(text_files, "read_parts", lambda p: [opened.append(p), read(p)][1])
+    monkeypatch.setattr(
+        text_files, "read_parts", lambda p, **how: [opened.append(p), read(p, **how)][1]
+    )
     monkeypatch.setattr(run_module, "load", lambda m: [loaded.append(m), load(m)][1])
     fill_locally([files_as_rows("text", folder)], Run(model, draws=32), tmp_path / "out")
     assert sorted(opened) == sorted(folder.iterdir())

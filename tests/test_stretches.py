@@ -112,6 +112,7 @@ def test_a_score_is_that_of_its_stretches_each_given_what_is_observed():
     assert found.standard_error == 0
 
 
+@pytest.mark.slow
 def test_a_long_text_is_filled_gap_by_gap_as_if_each_were_alone():
     filler = text_filler()
     line = "the quick brown fox jumps over the lazy dog "

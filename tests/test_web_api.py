@@ -74,6 +74,7 @@ def test_a_text_is_filled_as_the_library_fills_it(client, fillers, strategy):
     assert told.json() == fill.to_dict() | {"kind": "text", "views": [{}] * 3, "lacunae": []}
 
 
+@pytest.mark.slow
 def test_gaps_of_unknown_length_are_searched(client, fillers):
     text = "abca{1-3}bcab_ca"
     told = client.post("/api/fill", json={"model": "chain", "sequence": text})

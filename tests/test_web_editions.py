@@ -86,6 +86,7 @@ def test_any_model_of_texts_reads_the_notation_on_request(client):
     assert ask(client, "view", "The qu[...] fox", model="words") == {}
 
 
+@pytest.mark.slow
 def test_the_rest_is_filled_given_what_was_accepted(client, filler):
     accepted = [{"gap": 0, "part": "τοῦ κ"}]
     told = ask(client, "fill", accepted=accepted)

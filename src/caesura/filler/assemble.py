@@ -11,12 +11,13 @@ from caesura.filler.fill import Completion, Fill, LogProb, Readings
 from caesura.filler.passes import Filled
 from caesura.filler.readings import readings_of_draws
 from caesura.filler.running import Opened
-from caesura.filler.searching import Searched
+from caesura.filler.searching import Option, Searched
 from caesura.filler.series_fill import SeriesFill
 from caesura.kinds.base import Kind
 from caesura.sequence import Sequence as Steps
 
 MOST = 100  # candidates, of all gaps together and of each
+LIKE_FOUND = 8
 
 
 def from_draws(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
@@ -164,21 +165,39 @@ def _confidence(found: Searched) -> Float[np.ndarray, " places"]:
 def _readings_of_group(group: range, found: Searched) -> list[Readings]:
     """Return the readings of each gap of a group, averaged over its other gaps.
 
-    The fill of an only gap has its own probability. Of several gaps, most fills may not be found:
-    there a reading has the share of all fills that those with it stand for, which is an estimate.
+    The fill of an only gap has its own probability. Of several gaps, most fills may not be found.
     """
     alone = len(group) == 1
+    shares = np.exp([option.log_prob for option in found.options])
+    if not alone:
+        shares = shares + _not_found(found.options, shares)
     readings = []
     for place in range(len(group)):
         chances: dict[bytes, list[Any]] = {}
-        for option in found.options:
+        for option, share in zip(found.options, shares.tolist(), strict=True):
             start = sum(option.lengths[:place])
             part = option.values[start : start + option.lengths[place]]
             entry = chances.setdefault(part.tobytes(), [part, 0.0])
-            entry[1] += float(np.exp(option.log_prob)) if alone else option.weight
+            entry[1] += share
         frames = sorted(chances.values(), key=lambda one: -one[1])[:MOST]
         length = found.options[0].lengths[place]
         lengths = found.lengths if alone else {length: 1.0}
         asked, matching = found.asked[place], found.matching[place]
         readings.append(Readings([tuple(one) for one in frames], lengths, asked, matching))
     return readings
+
+
+def _not_found(
+    options: Sequence[Option], shares: Float[np.ndarray, " options"]
+) -> Float[np.ndarray, " options"]:
+    """Return how much each option stands for of all fills that were not found.
+
+    Such fills mostly differ from those found in one gap and not in another. So what was found
+    counts as `LIKE_FOUND` random fills, beside those that were drawn: a few of these say little.
+    """
+    rest = max(0.0, 1 - float(shares.sum()))
+    drawn = np.maximum([option.weight for option in options] - shares, 0.0)
+    total = float(drawn.sum())
+    count = total**2 / float(np.sum(drawn**2)) if total else 0.0  # that weigh alike
+    found = LIKE_FOUND * shares / shares.sum() + (count / total * drawn if total else 0.0)
+    return rest * found / (LIKE_FOUND + count)
