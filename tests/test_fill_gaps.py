@@ -87,6 +87,7 @@ def test_gaps_that_are_close_are_averaged_over(random):
     np.testing.assert_allclose(np.exp([one.log_prob for one in fill.candidates[:10]]), best, 1e-3)
 
 
+@pytest.mark.slow
 def test_a_narrow_beam_still_averages_over_the_other_gaps(random):
     """What the beam does not hold is estimated: about right on average, and seldom far off."""
     text, count = "cab__c__a_ba", 96

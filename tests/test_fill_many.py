@@ -132,6 +132,7 @@ def test_where_a_pass_fails_its_requests_are_tried_alone(monkeypatch):
     assert isinstance(two, Fill)
 
 
+@pytest.mark.slow
 def test_progress_is_reported_and_can_end_the_work():
     filler, seen = text_filler(), []
     filler.fill_many(["the qu__k fox", "no gap", "_" * 20], report=lambda *p: seen.append(p))

@@ -102,6 +102,7 @@ def over_lengths(lengths):
     }
 
 
+@pytest.mark.slow
 def test_lengths_that_cannot_match_have_no_probability(random):
     fills = over_lengths((1, 2, 3))
     readings = ["ca", "acb", "bb"]

@@ -109,6 +109,7 @@ def test_nothing_missing_changes_nothing():
         assert Music().open(tune).write(roll, np.zeros(roll.shape, bool)) == tune
 
 
+@pytest.mark.slow
 def test_every_note_that_is_struck_is_ended():
     rng = np.random.default_rng(12)
     for _ in range(30):

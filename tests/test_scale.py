@@ -51,7 +51,8 @@ def alone(filler, run, texts):
     }
 
 
-@pytest.mark.parametrize("strategy", [None, pytest.param("oneway", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", [None, "oneway"])
 def test_every_row_gets_what_it_would_get_alone(model, tmp_path, strategy):
     run = Run(model, draws=3, strategy=strategy, seed=5)
     assert fill_locally(rows(TEXTS), run, tmp_path) == Summary(filled=len(TEXTS))

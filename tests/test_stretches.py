@@ -94,6 +94,7 @@ def score_alone(filler, item, values, missing, steps) -> float:
     return filler.log_prob(table, missing=asked[near], strategy="bothways")
 
 
+@pytest.mark.slow
 def test_a_score_is_that_of_its_stretches_each_given_what_is_observed():
     filler = make_filler("mixture")
     draw = np.random.default_rng(0)
