@@ -13,7 +13,7 @@ from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.kinds.text.pattern import automaton_of
 from caesura.sequence import Span
-from caesura.strategies.rules import Rule, make_rules
+from caesura.strategies.rules import Rule
 from enumerated import ALPHABET, Search, make_problem, random_filler, random_pair
 from markov_pair import ranked
 from sentences import checked
@@ -183,7 +183,7 @@ def test_questions_can_have_a_limit_of_time(random):
 def test_a_narrow_beam_finds_the_best_that_match():
     problem, strategy = make_problem("cb_____ac"), Search(width=12, draws=64)
     automaton = automaton_of(Text(ALPHABET), "(a|bb|c)*", 5)
-    rules = make_rules([Rule((Span(0, 5),), (automaton,))], 8, len(ALPHABET))
+    rules = [Rule((Span(0, 5),), (automaton,))]
     found = strategy.search(jax.random.key(0), problem.pair, problem.window, rules)
     log_prob = np.asarray(found.log_prob, np.float64)[0]
     used = np.flatnonzero(np.isfinite(log_prob))

@@ -123,9 +123,9 @@ def test_the_normaliser_and_the_evidence_are_right_on_average(large):
 @pytest.mark.parametrize(("text", "width"), [("cb_____ac", 60), ("c_ab_c__b", 30)])
 def test_the_truth_is_as_near_as_the_standard_error_says(text, width):
     """Also where the beam holds so much that few random fills, or none, are outside of it."""
-    problem, strategy = make_problem(text), Search(width=width, draws=8)
-    keys = jax.random.split(KEY, REPEATS)
-    found = strategy.search(keys, problem.pair, problem.window.repeat(REPEATS))
+    problem, strategy, repeats = make_problem(text), Search(width=width, draws=8), 4 * REPEATS
+    keys = jax.random.split(KEY, repeats)
+    found = strategy.search(keys, problem.pair, problem.window.repeat(repeats))
     first = problem.numbers(found.values[:1, 0])[0]
     off = np.asarray(found.log_prob, np.float64)[:, 0] - problem.log_target(0.5)[first]
     error = np.asarray(found.standard_error, np.float64)

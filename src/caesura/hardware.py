@@ -7,19 +7,22 @@ import hashlib
 import os
 import platform
 import warnings
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, DTypeLike, Shaped
+from threadpoolctl import ThreadpoolController
 
 from caesura.errors import CaesuraError
 from caesura.files import cache_directory
 
 LANES = 128  # side by side, beyond which more lanes at once are not faster
+SEARCHED_LANES = 4096  # beginnings of fills that a search holds at once when there are many
 DRAWN_LANES = 512  # fills that are drawn at once when there are many
 STATES = 1 << 16  # of a net, in memory at once: those of the embedded text model take 14 kB each
 NUMBERS = 1 << 25  # of 4 bytes, in the answers of one batch
@@ -64,10 +67,18 @@ def pad(
     return np.pad(array, widths, constant_values=value)
 
 
-def searched_windows(windows: int) -> int:
-    """Return how many of some windows a search goes through at once."""
-    most = 16 if jax.default_backend() == "cpu" else 1024
-    return max(n for n in range(1, most + 1) if windows % n == 0)
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def blas_threads() -> AbstractContextManager[Any]:
+    """Return a context in which NumPy's matrix products use half of the cores each.
+
+    A search multiplies in two threads. On a busy machine, threads that wait for each other inside
+    of small products would take many times as long.
+    """
+    return _blas().limit(limits=max(1, (os.cpu_count() or 1) // 2), user_api="blas")
 
 
 class Room(NamedTuple):

@@ -13,6 +13,7 @@ from caesura.filler.searching import draft_of
 from caesura.filler.stretches import cut
 from caesura.kinds.base import Item
 from caesura.modelfile import Model
+from caesura.nets.eager import with_numpy
 from caesura.nets.frames import Frame
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net, NetName
@@ -41,7 +42,7 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
     nets = [model.nets[name] for name in names]
     net = nets[0] if len(nets) == 1 else Pair(*nets)
     strategy.check(net)
-    return Method(strategy, net, model.kind.rank)
+    return Method(strategy, with_numpy(net) if strategy.eager else net, model.kind.rank)
 
 
 def open_request(model: Model[Net], request: Request) -> Opened:

@@ -28,10 +28,12 @@ from caesura.nets.frames import Continuous
 from caesura.nets.pair import Nets
 from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
-from caesura.strategies import Strategy, Window, around_each
+from caesura.strategies import Strategy, Window, around_each, around_each_eagerly
+from caesura.strategies.keys import Seeds
 from caesura.strategies.rules import Rule
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
+EAGER_WINDOWS = 16  # where nothing is compiled; more at once are not faster
 PART = 8  # fills that are drawn with one key: a fixed number, so that batches do not change them
 
 
@@ -51,7 +53,8 @@ class Method(NamedTuple):
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
-        return around_each(self.net, seen, [one.inside for one in stretches], ends)
+        around = around_each_eagerly if self.strategy.eager else around_each
+        return around(self.net, seen, [one.inside for one in stretches], ends)
 
     def width(self, stretch: Stretch) -> int:
         """Return the width of the padded window of a stretch."""
@@ -75,6 +78,8 @@ class Task(NamedTuple):
 
     def shape(self, method: Method) -> tuple[Any, ...]:
         """Return what tasks must share to be filled in one pass."""
+        if method.strategy.eager:
+            return ()
         gap = self.stretch.longest_gap
         return (
             bucket(len(self.stretch.seen)),
@@ -82,7 +87,6 @@ class Task(NamedTuple):
             method.strategy.is_exact(gap),
             self.draws,
             self.scored,
-            self.rule and self.rule.size,
         )
 
 
@@ -116,6 +120,8 @@ def batches(method: Method, tasks: Sequence[Task]) -> Iterable[list[int]]:
 
 def _most(method: Method, task: Task) -> int:
     """Return how many tasks of this shape fit into one pass."""
+    if method.strategy.eager:
+        return EAGER_WINDOWS
     frame, width = method.net.frame, method.width(task.stretch)
     answers = width * frame.components * max(frame.cardinality, task.draws)
     states = max(1, method.states(task.stretch, max(task.scored, min(task.draws, PART))))
@@ -191,13 +197,17 @@ def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
 class Keys(NamedTuple):
     """What is random in a pass: a key for each window."""
 
-    draw: Key[Array, " B"]
-    score: Key[Array, "*B"]
-    marginals: Key[Array, "*B"]
+    draw: Seeds
+    score: Seeds
+    marginals: Seeds
 
 
 def prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
     """Return the windows of some tasks, the last one repeated up to a batch, and their keys."""
+    if method.strategy.eager:
+        numbers = np.array([[task.number, task.seed] for task in tasks], np.uint32)
+        each = (np.insert(numbers, 0, use, axis=1) for use in range(3))
+        return method.window([task.stretch for task in tasks]), Keys(*each)
     size = next(size for size in WINDOWS if size >= len(tasks))
     padded = list(tasks) + [tasks[-1]] * (size - len(tasks))
     window = method.window([task.stretch for task in padded])

@@ -21,8 +21,8 @@ from caesura.filler.running import Opened, Report, Work, method_key, run_all
 from caesura.filler.stretches import Stretch
 from caesura.kinds.text.automaton import Automaton
 from caesura.sequence import LONGEST_GAP, Span
-from caesura.strategies import Search, Window
-from caesura.strategies.rules import Rule, make_rules
+from caesura.strategies import Search
+from caesura.strategies.rules import Rule
 
 QUICK = 8  # the quick search keeps so many times fewer fills
 LENGTH_DRAWS = (
@@ -76,8 +76,8 @@ def search_pass(method: Method, tasks: Sequence[Task]) -> list[Row]:
     """Search some stretches of one shape side by side."""
     window, keys = prepare(method, tasks)
     strategy: Any = method.strategy
-    found = strategy.search(keys.draw, method.net, window, _tables(method, tasks, window))
-    values, log_prob, log_weight, errors, evidence, total = (np.asarray(part) for part in found)
+    found = strategy.search(keys.draw, method.net, window, [task.rule for task in tasks])
+    values, log_prob, log_weight, errors, evidence, total = found
     rows = []
     for row, task in enumerate(tasks):
         inside = task.stretch.seen.missing_steps[slice(*task.stretch.steps)]
@@ -85,23 +85,14 @@ def search_pass(method: Method, tasks: Sequence[Task]) -> list[Row]:
         rows.append(
             Row(
                 at_places,
-                log_prob[row].astype(np.float64),
-                log_weight[row].astype(np.float64),
+                log_prob[row],
+                log_weight[row],
                 float(errors[row]),
                 float(evidence[row]),
                 float(total[row]),
             )
         )
     return rows
-
-
-def _tables(method: Method, tasks: Sequence[Task], window: Window) -> Any:
-    rules = [task.rule for task in tasks if task.rule is not None]
-    if not rules:  # then no task of this shape has one
-        return None
-    windows, width = window.valid.shape
-    rules += [rules[-1]] * (windows - len(rules))
-    return make_rules(rules, width, method.net.frame.cardinality)
 
 
 def search_all(

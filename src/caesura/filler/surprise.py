@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from caesura.errors import CaesuraWarning
+from caesura.nets.eager import step_log_probs, with_numpy
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net
-from caesura.scoring.gaps import score_steps
 from caesura.sequence import Sequence
 
 LEAST = 30  # observed steps, below which nothing can be said
-MOST = 512  # steps that are looked at
+MOST = 128  # steps that are looked at
 # Times the NLL of the validation data. On English Wikipedia, fewer than 1 of 100 passages of 40
 # characters are above it; German, French, Latin, C and text messages are (docs/experiments.md).
 STRANGE = 3.0
@@ -36,11 +36,10 @@ def warn_if_strange(net: Net, training: Mapping[str, Any], sequence: Sequence) -
         return
     first = max(0, sequence.gaps[0].start - MOST // 2)
     near = slice(first, first + MOST)
-    values = np.where(sequence.missing, net.frame.unknown_value, sequence.values)[near]
-    values = values.astype(sequence.values.dtype)
-    if np.sum(~net.frame.unknown(values)) < LEAST:
+    symbols = np.where(sequence.missing, net.frame.unknown_value, sequence.values)[near, 0]
+    if np.sum(~net.frame.unknown(symbols)) < LEAST:
         return
-    nll = score_steps(net, [values]).nll
+    nll = -float(np.mean(step_log_probs(with_numpy(net), symbols.astype(int))))
     if nll > STRANGE * usual:
         warnings.warn(
             f"What is observed is improbable under the model: {nll:.1f} nats per step, where its "

@@ -3,6 +3,8 @@
 A step has three parts. `input` depends on the input alone (one matrix product for a whole
 sequence), W_h h_{t−1} is the product that must wait for the previous step, and `finish` makes the
 next state of both, element by element.
+
+The equations are for arrays of JAX and of NumPy alike: `caesura.nets.eager` runs them with NumPy.
 """
 
 from abc import abstractmethod
@@ -11,7 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+
+from caesura.nets.arrays import Numbers, namespace, parts, sigmoid
 
 State = Any  # a pytree of arrays, zero at the start; each cell defines its own
 
@@ -26,9 +31,19 @@ def glorot(key: PRNGKeyArray, d_out: int, d_in: int) -> Float[Array, "d_out d_in
     return uniform(key, d_out, d_in, (6 / (d_in + d_out)) ** 0.5)
 
 
-def product(W: Float[Array, "N C"], x: Float[Array, " C"]) -> Float[Array, " N"]:
-    """Return W x, summed in float32; as x Wᵀ, so that a GPU need not transpose a batch of x."""
+def product(W: Float[Numbers, "N C"], x: Float[Numbers, "C *B"]) -> Float[Numbers, "N *B"]:
+    """Return W x; with NumPy, a batch may stand in the last axis.
+
+    JAX sums in float32, and as x Wᵀ, so that a GPU need not transpose a batch of x.
+    """
+    if isinstance(x, np.ndarray):
+        return W @ x
     return jnp.matmul(x, W.T, preferred_element_type=jnp.float32)
+
+
+def plus(x: Float[Numbers, "N *B"], b: Float[Numbers, " N"]) -> Float[Numbers, "N *B"]:
+    """Return x + b; a batch may stand in the last axis."""
+    return (x.T + b).T
 
 
 class Cell(eqx.Module):
@@ -59,31 +74,34 @@ class Cell(eqx.Module):
         """c, the number of hidden units."""
         return self.W_h.shape[1]
 
-    def input(self, x_t: Float[Array, " N"]) -> Float[Array, " Bc"]:
+    def input(self, x_t: Float[Numbers, "N *B"]) -> Float[Numbers, "Bc *B"]:
         """Return u_t, the input's share of the pre-activations."""
-        return product(self.W_x, x_t) + self.b_h
+        return plus(product(self.W_x, x_t), self.b_h)
 
-    def __call__(self, state: State, u_t: Float[Array, " Bc"], m_t: Float[Array, ""]) -> State:
+    def __call__(
+        self, state: State, u_t: Float[Numbers, "Bc *B"], m_t: Float[Numbers, "*B"]
+    ) -> State:
         """Return the next state, from the input's share and the missing share of the frame."""
         return self.finish(state, product(self.W_h, self.output(state)), u_t, m_t)
 
     def finish(
         self,
         state: State,
-        a_t: Float[Array, "Bc *B"],
-        u_t: Float[Array, "Bc *B"],
-        m_t: Float[Array, "*B"],
+        a_t: Float[Numbers, "Bc *B"],
+        u_t: Float[Numbers, "Bc *B"],
+        m_t: Float[Numbers, "*B"],
     ) -> State:
         """Return the next state, given a_t = W_h h_{t−1}; a batch may stand in the last axis."""
         if self.gate is not None:
             # The paper's discussion proposes that a missing step may gate the recurrence. The
             # factor is 1 where nothing is missing, and everywhere at the start of training.
-            a_t = 2 * jax.nn.sigmoid(jnp.multiply.outer(self.gate, m_t)) * a_t
-        return self.activate(state, a_t, u_t)
+            a_t = 2 * sigmoid(namespace(m_t).multiply.outer(self.gate, m_t)) * a_t
+        # Looked up in the class: Equinox is slow to look up methods of an object.
+        return type(self).activate(self, state, a_t, u_t)
 
     @abstractmethod
     def activate(
-        self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+        self, state: State, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> State:
         """Return the next state by the cell's own equation, from both shares."""
 
@@ -91,7 +109,7 @@ class Cell(eqx.Module):
         """Return the state outside the sequence, which is zero."""
         return jnp.zeros(self.size)
 
-    def output(self, state: State) -> Float[Array, "*axes"]:
+    def output(self, state: State) -> Float[Numbers, "*axes"]:
         """Return h_t, the visible part of the state; also for batches and sequences of states."""
         return state
 
@@ -102,9 +120,9 @@ class Tanh(Cell):
     blocks: ClassVar[int] = 1
 
     def activate(
-        self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+        self, state: State, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> State:
-        return jnp.tanh(a_t + u_t)  # Eqs. (2), (4), (5)
+        return namespace(a_t).tanh(a_t + u_t)  # Eqs. (2), (4), (5)
 
 
 class GRU(Cell):
@@ -114,21 +132,21 @@ class GRU(Cell):
     additive: ClassVar[bool] = False
 
     def activate(
-        self, state: State, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+        self, state: State, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> State:
-        u_r, u_z, u_n = jnp.split(u_t, 3)
-        a_r, a_z, a_n = jnp.split(a_t, 3)
-        r = jax.nn.sigmoid(u_r + a_r)
-        z = jax.nn.sigmoid(u_z + a_z)
-        n = jnp.tanh(u_n + r * a_n)
+        u_r, u_z, u_n = parts(u_t, 3)
+        a_r, a_z, a_n = parts(a_t, 3)
+        r = sigmoid(u_r + a_r)
+        z = sigmoid(u_z + a_z)
+        n = namespace(a_t).tanh(u_n + r * a_n)
         return (1 - z) * n + z * state
 
 
 class LSTMState(NamedTuple):
     """Output and memory."""
 
-    h: Float[Array, " c"]
-    c: Float[Array, " c"]
+    h: Float[Numbers, "c *B"]
+    c: Float[Numbers, "c *B"]
 
 
 class LSTM(Cell):
@@ -143,12 +161,14 @@ class LSTM(Cell):
     def initial(self) -> LSTMState:
         return LSTMState(jnp.zeros(self.size), jnp.zeros(self.size))
 
-    def output(self, state: LSTMState) -> Float[Array, "*axes"]:
+    def output(self, state: LSTMState) -> Float[Numbers, "*axes"]:
         return state.h
 
     def activate(
-        self, state: LSTMState, a_t: Float[Array, "Bc *B"], u_t: Float[Array, "Bc *B"]
+        self, state: LSTMState, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> LSTMState:
+        if isinstance(a_t, np.ndarray):  # which has no gradients
+            return LSTMState(*_lstm_forward(state.c, a_t + u_t)[0])
         return LSTMState(*_lstm(state.c, a_t + u_t))
 
 
@@ -158,11 +178,12 @@ def _lstm(c: Float[Array, "c *B"], a: Float[Array, "Bc *B"]) -> tuple[Array, Arr
     return _lstm_forward(c, a)[0]
 
 
-def _lstm_forward(c: Array, a: Array) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
-    i, f, g, o = jnp.split(a, 4)
-    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
+def _lstm_forward(c: Any, a: Any) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
+    xp = namespace(a)
+    i, f, g, o = parts(a, 4)
+    i, f, g, o = sigmoid(i), sigmoid(f), xp.tanh(g), sigmoid(o)
     new = f * c + i * g
-    squashed = jnp.tanh(new)
+    squashed = xp.tanh(new)
     return (o * squashed, new), (c, i, f, g, o, squashed)
 
 

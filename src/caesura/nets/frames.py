@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.nets.arrays import Numbers
 from caesura.nets.bins import BINS, EDGES, OFF, ON
 from caesura.sequence import UNKNOWN, FrameSpec
 
-Numbers = Array | np.ndarray
 MOST_SYMBOLS = 0x110000  # all of Unicode: a limit for what a stranger's file may ask for
 
 

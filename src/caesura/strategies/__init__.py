@@ -10,7 +10,14 @@ from caesura.strategies.onegram import OneGram
 from caesura.strategies.oneway import OneWay
 from caesura.strategies.search import Found, Search
 from caesura.strategies.sir import SIR
-from caesura.strategies.window import Place, Window, around_each, around_gaps, around_missing
+from caesura.strategies.window import (
+    Place,
+    Window,
+    around_each,
+    around_each_eagerly,
+    around_gaps,
+    around_missing,
+)
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "gsn": GSN,
@@ -41,6 +48,7 @@ __all__ = [
     "Strategy",
     "Window",
     "around_each",
+    "around_each_eagerly",
     "around_gaps",
     "around_missing",
 ]

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PyTree, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.hardware import LANES
+from caesura.nets.arrays import Numbers
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
 from caesura.strategies.keys import Keys, LaneKeys
@@ -20,8 +21,8 @@ from caesura.strategies.window import Window
 class Estimate(NamedTuple):
     """Log-probabilities in nats, and their standard errors, which are zero if nothing is random."""
 
-    log_prob: Float[Array, "*shape"]
-    standard_error: Float[Array, "*shape"]
+    log_prob: Float[Numbers, "*shape"]
+    standard_error: Float[Numbers, "*shape"]
 
 
 class Marginals(NamedTuple):
@@ -53,6 +54,9 @@ class Strategy(eqx.Module):
     searches: ClassVar[bool] = False
     # Whether the verbs accept one key per window.
     batched: ClassVar[bool] = True
+    # Whether the verbs run with NumPy, which compiles nothing: then windows of any size share a
+    # pass, and `key` may be numbers for each window.
+    eager: ClassVar[bool] = False
 
     def check(self, net: Any) -> None:
         """Raise if the strategy cannot work with the net."""

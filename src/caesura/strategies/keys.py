@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, Key
+import numpy as np
+from jaxtyping import Array, Int, Key, UInt32
 
 Keys = Key[Array, "*windows"]  # one key for all windows, or one key per window
+# What strategies that run with NumPy also take: some numbers per window.
+Seeds = Keys | UInt32[np.ndarray, "windows numbers"]
 
 
 class LaneKeys(NamedTuple):
@@ -56,3 +59,14 @@ def fold_each(keys: Key[Array, " L"], numbers: Int[Array, " n"]) -> Key[Array, "
 def for_steps(keys: Key[Array, " L"], width: int) -> Key[Array, "L width"]:
     """Return a key for every step; that of a step does not depend on the width of the window."""
     return fold_each(keys, jnp.arange(width))
+
+
+def generators(seeds: Seeds, windows: int, use: int = 0) -> list[np.random.Generator]:
+    """Return NumPy's generators for some windows; another `use` has other random numbers."""
+    if isinstance(seeds, np.ndarray):
+        rows = seeds
+    else:
+        numbers = np.asarray(jax.random.key_data(seeds))
+        shared = np.broadcast_to(numbers, (windows, numbers.shape[-1]))
+        rows = numbers if numbers.ndim > 1 else np.column_stack([shared, np.arange(windows)])
+    return [np.random.default_rng([use, *row]) for row in rows.tolist()]

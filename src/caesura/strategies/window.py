@@ -5,6 +5,7 @@ at the two edges stand for the rest of the sequence, however long it is.
 """
 
 from collections import abc
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,9 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from caesura.hardware import bucket, pad, window_width
+from caesura.hardware import blas_threads, bucket, pad, window_width
+from caesura.nets import eager
+from caesura.nets.arrays import Numbers
 from caesura.nets.cells import State
-from caesura.nets.pair import Nets
+from caesura.nets.pair import Nets, Pair
+from caesura.nets.rnn import Net, Stack
 from caesura.sequence import Sequence, Span
 
 
@@ -26,11 +30,11 @@ class Window(eqx.Module):
     The values at missing places may be anything; `Strategy.marginals` gives their probability.
     """
 
-    values: Shaped[Array, "B W D"]
-    missing: Bool[Array, "B W D"]
-    valid: Bool[Array, "B W"]
-    left: PyTree[Float[Array, "B ..."]]  # the forward state before the first step
-    right: PyTree[Float[Array, "B ..."]]  # the backward state after the last; dicts for a pair
+    values: Shaped[Numbers, "B W D"]
+    missing: Bool[Numbers, "B W D"]
+    valid: Bool[Numbers, "B W"]
+    left: PyTree[Float[Numbers, "B ..."]]  # the forward state before the first step
+    right: PyTree[Float[Numbers, "B ..."]]  # the backward state after the last; dicts for a pair
 
     @property
     def missing_steps(self) -> Bool[Array, "*B W"]:
@@ -102,6 +106,44 @@ def around_each(
     width = max(place.end - place.start for place in places)
     missing = [pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
     return _cut(net, sequences, np.array(places), np.stack(missing))
+
+
+def around_each_eagerly(
+    net: Pair,
+    sequences: abc.Sequence[Sequence],
+    spans: abc.Sequence[Span],
+    ends: abc.Sequence[int],
+) -> Window:
+    """Return the windows of `around_each` for a pair of nets of symbols, made by NumPy."""
+    width = max(end - span.start for span, end in zip(spans, ends, strict=True))
+    before, after, rows = [], [], []
+    for one, span, end in zip(sequences, spans, ends, strict=True):
+        values, missing = one.values[span.start : end], one.missing[span.start : end]
+        before.append(one.values[: span.start, 0])
+        after.append(one.values[end:, 0][::-1])
+        rows.append([pad(a, width) for a in (values, missing, np.ones(len(values), bool))])
+    q, p = net.bidirectional, net.forward
+    with blas_threads(), ThreadPoolExecutor(1) as aside:
+        job = aside.submit(_read_to_end, p, p.forward, before)
+        left, right = _read_to_end(q, q.forward, before), _read_to_end(q, q.backward, after)
+        of_p = job.result()
+    return Window(
+        *(np.stack(part) for part in zip(*rows, strict=True)),
+        left={"forward": of_p, "bidirectional": left},
+        right={"forward": (), "bidirectional": right},
+    )
+
+
+def _read_to_end(net: Net, stack: Stack, texts: abc.Sequence[Int[np.ndarray, " _"]]) -> State:
+    """Return the states after some texts, with the texts in the first axis; each is read once."""
+    keys = [text.tobytes() for text in texts]
+    distinct = dict(zip(keys, texts, strict=True))
+    begin = eager.start(stack, len(distinct))
+    ways = eager.read(net, stack, begin, list(distinct.values()))
+    last = eager.join([eager.take(way, slice(-1, None)) for way in ways])
+    number = {key: column for column, key in enumerate(distinct)}
+    columns = np.array([number[key] for key in keys])
+    return jax.tree.map(lambda a: np.moveaxis(a[..., columns], -1, 0), last)
 
 
 def around_gaps(

@@ -25,6 +25,8 @@ class Head(eqx.Module):
 
     # Whether the context also holds the nearest known values on either side.
     remembers: ClassVar[bool] = False
+    # Whether `marginals` also takes contexts of NumPy with a batch in the last axis.
+    in_numpy: ClassVar[bool] = False
 
     frame: eqx.AbstractVar[Frame]
 

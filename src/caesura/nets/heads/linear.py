@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from caesura.nets.cells import glorot, product
+from caesura.nets.arrays import Numbers, gelu, log_softmax
+from caesura.nets.cells import glorot, plus, product
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.heads.base import Head, Query, from_states
 
@@ -39,8 +40,8 @@ class Join(eqx.Module):
         self.b_z = jnp.zeros(hidden)
         self.V_y = glorot(key_y, outputs, hidden)
 
-    def __call__(self, context: Float[Array, " C"]) -> Float[Array, " N"]:
-        z = jax.nn.gelu(product(self.W_z, context) + self.b_z)
+    def __call__(self, context: Float[Numbers, "C *B"]) -> Float[Numbers, "N *B"]:
+        z = gelu(plus(product(self.W_z, context), self.b_z))
         return product(self.V_y, z.astype(self.V_y.dtype))
 
 
@@ -70,21 +71,26 @@ class Linear(Independent):
         return 0 if self.join is None else len(self.join.b_z)
 
     @abstractmethod
-    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
-        """Return log φ."""
+    def log_probs(self, logits: Float[Numbers, "N *B"]) -> Float[Numbers, "D K *B"]:
+        """Return log φ; with NumPy, a batch may stand in the last axis."""
 
-    def marginals(self, query: Query) -> Float[Array, "D K"]:
-        logits = product(self.W_y, query.context) + self.b_y
-        return self.log_probs(logits if self.join is None else logits + self.join(query.context))
+    def logits(self, context: Float[Numbers, "C *B"]) -> Float[Numbers, "N *B"]:
+        """Return the argument of φ; with NumPy, a batch may stand in the last axis."""
+        linear = plus(product(self.W_y, context), self.b_y)
+        return linear if self.join is None else linear + self.join(context)
+
+    def marginals(self, query: Query) -> Float[Numbers, "D K *B"]:
+        return self.log_probs(self.logits(query.context))
 
 
 class Softmax(Linear):
     """One of K symbols."""
 
     frames: ClassVar[type[Frame]] = Categorical
+    in_numpy: ClassVar[bool] = True
 
-    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
-        return jax.nn.log_softmax(logits)[None]
+    def log_probs(self, logits: Float[Numbers, "N *B"]) -> Float[Numbers, "D K *B"]:
+        return log_softmax(logits)[None]
 
 
 class Bernoulli(Linear):

@@ -1,0 +1,46 @@
+"""Functions that NumPy lacks or names otherwise, so that one equation serves NumPy and JAX."""
+
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Numbers = Array | np.ndarray
+
+
+def namespace(a: Numbers) -> ModuleType:
+    """Return the module whose functions are for this array: `numpy` or `jax.numpy`."""
+    return np if isinstance(a, np.ndarray) else jnp
+
+
+def parts(a: Float[Numbers, "nN *B"], n: int) -> Any:
+    """Return the n equal parts of the first axis."""
+    if isinstance(a, np.ndarray):  # np.split takes as long as a small matrix product
+        return a.reshape(n, -1, *a.shape[1:])
+    return jnp.split(a, n)
+
+
+def sigmoid(x: Float[Numbers, "*shape"]) -> Float[Numbers, "*shape"]:
+    """Return 1 / (1 + exp(−x))."""
+    if isinstance(x, np.ndarray):
+        return 0.5 * np.tanh(0.5 * x) + 0.5  # NumPy's tanh is vectorised, and cannot overflow
+    return jax.nn.sigmoid(x)
+
+
+def gelu(x: Float[Numbers, "*shape"]) -> Float[Numbers, "*shape"]:
+    """Return x Φ(x), with the usual approximation of Φ by tanh."""
+    if isinstance(x, np.ndarray):
+        inner = (2 / np.pi) ** 0.5 * (x + 0.044715 * x * x * x)
+        return 0.5 * x * (1 + np.tanh(inner))
+    return jax.nn.gelu(x)
+
+
+def log_softmax(x: Float[Numbers, "K *B"]) -> Float[Numbers, "K *B"]:
+    """Return the log of the softmax over the first axis."""
+    if isinstance(x, np.ndarray):
+        shifted = x - x.max(axis=0)
+        return shifted - np.log(np.exp(shifted).sum(axis=0))
+    return jax.nn.log_softmax(x, axis=0)

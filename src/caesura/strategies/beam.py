@@ -1,0 +1,219 @@
+"""The walk of a search: beginnings of fills, which grow by one symbol at a time.
+
+Several windows are walked through side by side. The lanes of all windows go through the nets
+together, however many each has. Beginnings that are far less probable than the best one are
+dropped, and a beginning that the beam and random fills have in common is one lane.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from caesura.hardware import blas_threads
+from caesura.nets import eager
+from caesura.nets.arrays import log_softmax
+from caesura.nets.cells import State
+from caesura.nets.pair import Pair
+from caesura.nets.rnn import Net
+from caesura.sequence import UNKNOWN
+from caesura.strategies.rules import Rule
+
+NEGLIGIBLE = 20.0  # nats below the best beginning: the beam does not keep these
+EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
+
+Mix = Callable[[Any, Any], Any]  # of log q and log p, arrays of one shape
+
+
+class Plan(NamedTuple):
+    """How to walk."""
+
+    width: int  # the most lanes of the beam
+    draws: int
+    mix: Mix  # the distribution, from which random fills are drawn step by step
+    promise: Mix  # by which the beam keeps beginnings
+
+
+class Start(NamedTuple):
+    """A window to walk through, without padding; its first step is missing."""
+
+    symbols: Int[np.ndarray, " W"]  # anything where they are missing
+    missing: Bool[np.ndarray, " W"]
+    q: State  # of the bidirectional net's forward stack before the first step
+    p: State  # of the forward net's
+    after: State  # of the bidirectional net's backward stack: number t is after step t
+    given: Int[np.ndarray, "S W"]  # fills whose probability is asked for
+    random: np.random.Generator
+    rule: Rule | None
+
+
+@dataclass
+class Walk:
+    """The way through one window. Its lanes are distinct beginnings of fills."""
+
+    start: Start
+    q: State  # the states of the lanes
+    p: State
+    values: Int[np.ndarray, "n W"]
+    log_q: Float[np.ndarray, " n"]
+    log_p: Float[np.ndarray, " n"]
+    log_drawn: Float[np.ndarray, " n"]  # with which probability a lane is drawn at random
+    rule: Int[np.ndarray, " n"]  # the states of the automaton of the current gap
+    # The lanes of the beam, of the random fills, and of the given ones.
+    beam: Int[np.ndarray, " width"]
+    drawn: Int[np.ndarray, " draws"]
+    given: Int[np.ndarray, " S"]
+    # How each missing step was drawn, on average over the random fills.
+    means: dict[int, Float[np.ndarray, " K"]] = field(default_factory=dict)
+    symbols: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))  # the last
+
+    @property
+    def end(self) -> int:
+        """The number of steps."""
+        return len(self.start.symbols)
+
+    @property
+    def last(self) -> int:
+        """The number of steps up to the last missing one."""
+        return int(np.flatnonzero(self.start.missing)[-1]) + 1
+
+    @property
+    def fills(self) -> Int[np.ndarray, " N"]:
+        """The lanes of the beam, then those of the random fills."""
+        return np.concatenate([self.beam, self.drawn])
+
+    def follow(self, t: int, p: Float[np.ndarray, "n K"]) -> None:
+        """Take an observed step; an unknown symbol adds nothing."""
+        symbol = self.start.symbols[t]
+        if symbol != UNKNOWN:
+            self.log_p = self.log_p + p[:, symbol]
+        self.symbols = np.full(len(self.log_p), symbol)
+
+    def branch(
+        self, plan: Plan, t: int, q: Float[np.ndarray, "n K"], p: Float[np.ndarray, "n K"]
+    ) -> None:
+        """Take a missing step."""
+        after = self.rule[:, None]  # the states of the rule after each symbol
+        if self.start.rule is not None and (step := self.start.rule.step(t, self.rule)) is not None:
+            after, allowed = step
+            q, p = np.where(allowed, q, EMPTY), np.where(allowed, p, EMPTY)
+        size = q.shape[1]
+        grown = (self.log_q[:, None] + q, self.log_p[:, None] + p)
+        best = _best(plan.promise(*(of_lane[self.beam] for of_lane in grown)), plan.width)
+        r = log_softmax(plan.mix(q, p).T).T
+        chances = np.exp(r[self.drawn])
+        self.means[t] = chances.mean(axis=0)
+        codes = [
+            self.beam[best // size] * size + best % size,
+            self.drawn * size + _draw(self.start.random, chances),
+            self.given * size + self.start.given[:, t],
+        ]
+        # A lane for each distinct pair of an old lane and a symbol.
+        lanes, where = np.unique(np.concatenate(codes), return_inverse=True)
+        self.beam, self.drawn, self.given = np.split(where, np.cumsum([len(c) for c in codes[:2]]))
+        parents, symbols = divmod(lanes, size)
+        self.symbols = symbols
+        self.q, self.p = eager.take(self.q, parents), eager.take(self.p, parents)
+        self.log_q, self.log_p = (of_lane[parents, symbols] for of_lane in grown)
+        self.log_drawn = self.log_drawn[parents] + r[parents, symbols]
+        self.values = self.values[parents]
+        self.values[:, t] = symbols
+        self.rule = np.broadcast_to(after, q.shape)[parents, symbols]
+
+
+def _best(scores: Float[np.ndarray, "n K"], width: int) -> Int[np.ndarray, " best"]:
+    """Return where the highest scores are in the flat array, but not where they are negligible."""
+    flat = scores.reshape(-1)
+    most = min(width, len(flat))
+    some = np.argpartition(-flat, most - 1)[:most]
+    some = some[np.argsort(-flat[some], kind="stable")]
+    return some[flat[some] >= max(flat[some[0]] - NEGLIGIBLE, EMPTY / 2)]
+
+
+def _draw(
+    random: np.random.Generator, chances: Float[np.ndarray, "draws K"]
+) -> Int[np.ndarray, " draws"]:
+    """Return a random symbol for each row of chances."""
+    total = np.cumsum(chances, axis=1)
+    return np.sum(total <= random.random((len(total), 1)) * total[:, -1:], axis=1)
+
+
+def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
+    """Walk through some windows side by side."""
+    walks = [_begin(plan, start) for start in starts]
+    with blas_threads(), ThreadPoolExecutor(1) as aside:  # for the bidirectional net
+        for t in range(max(one.end for one in walks)):
+            going = [one for one in walks if t < one.end]
+            job = aside.submit(_predict_q, net.bidirectional, going, t)
+            for one, q, p in zip(going, job.result(), _predict_p(net.forward, going), strict=True):
+                if q is None:
+                    one.follow(t, p)
+                else:
+                    one.branch(plan, t, q, p)
+            job = aside.submit(_step_q, net.bidirectional, [w for w in going if t + 1 < w.last])
+            _step_p(net.forward, [w for w in going if t + 1 < w.end])
+            job.result()
+    return walks
+
+
+def _begin(plan: Plan, start: Start) -> Walk:
+    """Return a walk that has not taken a step: all fills are in one lane."""
+    nothing, first = np.zeros(1), np.zeros(1, int)
+    return Walk(
+        start=start,
+        q=start.q,
+        p=start.p,
+        values=start.symbols[None],
+        log_q=nothing,
+        log_p=nothing,
+        log_drawn=nothing,
+        rule=first,
+        beam=first,
+        drawn=np.zeros(plan.draws, int),
+        given=np.zeros(len(start.given), int),
+    )
+
+
+def _predict_p(net: Net, walks: Sequence[Walk]) -> list[Float[np.ndarray, "_ K"]]:
+    """Return what the forward net says of the next step of each walk."""
+    return _split(eager.predict(net, eager.join([one.p for one in walks]), ()), walks)
+
+
+def _predict_q(net: Net, walks: Sequence[Walk], t: int) -> list[Float[np.ndarray, "_ K"] | None]:
+    """Return what the bidirectional net says of step t of each walk, where it is missing."""
+    some = [one for one in walks if one.start.missing[t]]
+    if not some:
+        return [None] * len(walks)
+    before = eager.join([one.q for one in some])
+    after = [eager.take(one.start.after, np.full(len(one.log_q), t)) for one in some]
+    found = iter(_split(eager.predict(net, before, eager.join(after)), some))
+    return [next(found) if one.start.missing[t] else None for one in walks]
+
+
+def _step_p(net: Net, walks: Sequence[Walk]) -> None:
+    for one, p in zip(walks, _stepped(net, walks, [one.p for one in walks]), strict=True):
+        one.p = p
+
+
+def _step_q(net: Net, walks: Sequence[Walk]) -> None:
+    for one, q in zip(walks, _stepped(net, walks, [one.q for one in walks]), strict=True):
+        one.q = q
+
+
+def _stepped(net: Net, walks: Sequence[Walk], states: list[State]) -> list[State]:
+    """Return the states of the walks after their last symbols."""
+    if not walks:
+        return []
+    new = eager.step(net, eager.join(states), np.concatenate([one.symbols for one in walks]))
+    ends = np.cumsum([len(one.symbols) for one in walks]).tolist()
+    starts = [0, *ends[:-1]]
+    return [eager.take(new, slice(*ends_of)) for ends_of in zip(starts, ends, strict=True)]
+
+
+def _split(rows: Float[np.ndarray, "n K"], walks: Sequence[Walk]) -> list[Float[np.ndarray, "_ K"]]:
+    """Return the rows of each walk, in double precision: many of them are added up."""
+    ends = np.cumsum([len(one.log_q) for one in walks])[:-1]
+    return np.split(rows.astype(np.float64), ends)
