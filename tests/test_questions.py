@@ -181,7 +181,7 @@ def test_questions_can_have_a_limit_of_time(random):
 
 
 def test_a_narrow_beam_finds_the_best_that_match():
-    problem, strategy = make_problem("cb_____ac"), Search(width=12, draws=64)
+    problem, strategy = make_problem("cb_____ac"), Search(width=20, draws=64)
     automaton = automaton_of(Text(ALPHABET), "(a|bb|c)*", 5)
     rules = [Rule((Span(0, 5),), (automaton,))]
     found = strategy.search(jax.random.key(0), problem.pair, problem.window, rules)

@@ -7,9 +7,10 @@ import hashlib
 import os
 import platform
 import warnings
-from contextlib import AbstractContextManager, suppress
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import jax
@@ -67,18 +68,46 @@ def pad(
     return np.pad(array, widths, constant_values=value)
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+class _Blas:
+    """Limits the threads of NumPy's matrix products while anyone asks for it."""
+
+    def __init__(self) -> None:
+        self.lock, self.users = Lock(), 0
+        self.controller: ThreadpoolController | None = None
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.users:
+                if self.controller is None:
+                    self.controller = ThreadpoolController().select(user_api="blas")
+                most = max(1, (os.cpu_count() or 1) // 2)
+                self.limit = self.controller.limit(limits=most)
+                self.limit.__enter__()
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.limit.__exit__(None, None, None)
 
 
-def blas_threads() -> AbstractContextManager[Any]:
-    """Return a context in which NumPy's matrix products use half of the cores each.
+_BLAS = _Blas()
 
-    A search multiplies in two threads. On a busy machine, threads that wait for each other inside
-    of small products would take many times as long.
+
+@contextmanager
+def few_blas_threads() -> Iterator[None]:
+    """Have each of NumPy's matrix products use half of the cores at most, until the last user ends.
+
+    A search multiplies in two threads of its own. If a product were shared by more threads than
+    there are free cores, they would wait for each other, many times as long as they compute.
     """
-    return _blas().limit(limits=max(1, (os.cpu_count() or 1) // 2), user_api="blas")
+    _BLAS.enter()
+    try:
+        yield
+    finally:
+        _BLAS.leave()
 
 
 class Room(NamedTuple):

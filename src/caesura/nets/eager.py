@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from caesura.hardware import few_blas_threads
 from caesura.nets.cells import Cell, State
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Pair
@@ -18,7 +19,7 @@ from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
 AnyNet = TypeVar("AnyNet", Net, Pair)
-Symbols = Int[np.ndarray, " n"]  # `UNKNOWN` for what is missing or not in the alphabet
+Symbols = Int[np.ndarray, " _"]  # `UNKNOWN` for what is missing or not in the alphabet
 
 
 def with_numpy(net: AnyNet) -> AnyNet:
@@ -116,7 +117,8 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list
     counts = going.sum(axis=1).tolist()
     layers = []
     for cell, first in zip(stack.cells, begin, strict=True):
-        states = _run_cell(cell, take(first, order), Input(x, m), counts)
+        with few_blas_threads():
+            states = _run_cell(cell, take(first, order), Input(x, m), counts)
         layers.append(states)
         output = type(cell).output
         outputs = [np.asarray(output(cell, state)) for state in states[1:]]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from caesura.hardware import blas_threads
+from caesura.hardware import few_blas_threads
 from caesura.nets import eager
 from caesura.nets.arrays import log_softmax
 from caesura.nets.cells import State
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A window to walk through, without padding; its first step is missing."""
+    """A window to walk through, without padding."""
 
     symbols: Int[np.ndarray, " W"]  # anything where they are missing
     missing: Bool[np.ndarray, " W"]
@@ -78,7 +78,7 @@ class Walk:
     @property
     def last(self) -> int:
         """The number of steps up to the last missing one."""
-        return int(np.flatnonzero(self.start.missing)[-1]) + 1
+        return int(np.max(np.flatnonzero(self.start.missing), initial=-1)) + 1
 
     @property
     def fills(self) -> Int[np.ndarray, " N"]:
@@ -144,7 +144,7 @@ def _draw(
 def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
     """Walk through some windows side by side."""
     walks = [_begin(plan, start) for start in starts]
-    with blas_threads(), ThreadPoolExecutor(1) as aside:  # for the bidirectional net
+    with few_blas_threads(), ThreadPoolExecutor(1) as aside:  # for the bidirectional net
         for t in range(max(one.end for one in walks)):
             going = [one for one in walks if t < one.end]
             job = aside.submit(_predict_q, net.bidirectional, going, t)

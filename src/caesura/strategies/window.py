@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from caesura.hardware import blas_threads, bucket, pad, window_width
+from caesura.hardware import bucket, pad, window_width
 from caesura.nets import eager
 from caesura.nets.arrays import Numbers
 from caesura.nets.cells import State
@@ -123,7 +123,7 @@ def around_each_eagerly(
         after.append(one.values[end:, 0][::-1])
         rows.append([pad(a, width) for a in (values, missing, np.ones(len(values), bool))])
     q, p = net.bidirectional, net.forward
-    with blas_threads(), ThreadPoolExecutor(1) as aside:
+    with ThreadPoolExecutor(1) as aside:
         job = aside.submit(_read_to_end, p, p.forward, before)
         left, right = _read_to_end(q, q.forward, before), _read_to_end(q, q.backward, after)
         of_p = job.result()
