@@ -1,8 +1,8 @@
 """The walk of a search: beginnings of fills, which grow by one symbol at a time.
 
 Several windows are walked through side by side. The lanes of all windows go through the nets
-together, however many each has. Beginnings that are far less probable than the best one are
-dropped, and a beginning that the beam and random fills have in common is one lane.
+together, however many each has. A beginning that the beam and random fills have in common is one
+lane.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,6 @@ from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
 from caesura.strategies.rules import Rule
 
-NEGLIGIBLE = 20.0  # nats below the best beginning: the beam does not keep these
 EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
 
 Mix = Callable[[Any, Any], Any]  # of log q and log p, arrays of one shape
@@ -125,12 +124,12 @@ class Walk:
 
 
 def _best(scores: Float[np.ndarray, "n K"], width: int) -> Int[np.ndarray, " best"]:
-    """Return where the highest scores are in the flat array, but not where they are negligible."""
+    """Return where the highest scores are in the flat array."""
     flat = scores.reshape(-1)
     most = min(width, len(flat))
     some = np.argpartition(-flat, most - 1)[:most]
     some = some[np.argsort(-flat[some], kind="stable")]
-    return some[flat[some] >= max(flat[some[0]] - NEGLIGIBLE, EMPTY / 2)]
+    return some[flat[some] > EMPTY / 2]
 
 
 def _draw(
@@ -142,13 +141,14 @@ def _draw(
 
 
 def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
-    """Walk through some windows side by side."""
+    """Walk through some windows side by side, in two threads."""
     walks = [_begin(plan, start) for start in starts]
-    with few_blas_threads(), ThreadPoolExecutor(1) as aside:  # for the bidirectional net
-        for t in range(max(one.end for one in walks)):
-            going = [one for one in walks if t < one.end]
+    with few_blas_threads(), ThreadPoolExecutor(1) as aside:
+        for t in range(max(one.last for one in walks)):
+            going = [one for one in walks if t < one.last]
             job = aside.submit(_predict_q, net.bidirectional, going, t)
-            for one, q, p in zip(going, job.result(), _predict_p(net.forward, going), strict=True):
+            of_p = _predict_p(net.forward, going)
+            for one, q, p in zip(going, job.result(), of_p, strict=True):
                 if q is None:
                     one.follow(t, p)
                 else:
@@ -156,7 +156,36 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
             job = aside.submit(_step_q, net.bidirectional, [w for w in going if t + 1 < w.last])
             _step_p(net.forward, [w for w in going if t + 1 < w.end])
             job.result()
+        _look_ahead(aside, net.forward, [one for one in walks if one.last < one.end])
     return walks
+
+
+def _look_ahead(aside: ThreadPoolExecutor, net: Net, walks: Sequence[Walk]) -> None:
+    """Add what the forward net says of the steps after the last missing one."""
+    if not walks:
+        return
+    states, counts = eager.join([one.p for one in walks]), [len(one.log_p) for one in walks]
+    symbols = np.full((max(one.end - one.last for one in walks), len(walks)), UNKNOWN)
+    for column, one in enumerate(walks):
+        symbols[: one.end - one.last, column] = one.start.symbols[one.last :]
+    of_lanes = np.repeat(symbols, counts, axis=1)
+    first, second = np.array_split(np.arange(sum(counts)), 2)
+    job = aside.submit(_log_probs, net, eager.take(states, second), of_lanes[:, second])
+    found = np.append(_log_probs(net, eager.take(states, first), of_lanes[:, first]), job.result())
+    for one, log_p in zip(walks, np.split(found, np.cumsum(counts)[:-1]), strict=True):
+        one.log_p = one.log_p + log_p
+
+
+def _log_probs(net: Net, states: State, symbols: Int[np.ndarray, "L n"]) -> Float[np.ndarray, " n"]:
+    """Return the log-probability of the next symbols of each lane; unknown ones add nothing."""
+    total = np.zeros(symbols.shape[1])
+    for t, now in enumerate(symbols):
+        known = now != UNKNOWN
+        said = np.take_along_axis(eager.predict(net, states, ()), np.maximum(now, 0)[:, None], 1)
+        total += np.where(known, said[:, 0], 0.0)
+        if t + 1 < len(symbols):
+            states = eager.step(net, states, now)
+    return total
 
 
 def _begin(plan: Plan, start: Start) -> Walk:

@@ -58,7 +58,7 @@ class Search(Strategy):
     Parameters
     ----------
     width
-        The number of fills that the beam keeps (default 128).
+        The most fills that the beam keeps (default 128).
     draws
         The number of random fills that the rest of the normaliser is estimated from (default 32).
     lookahead
