@@ -52,7 +52,7 @@ def is_running(process: int) -> bool:
 
 
 @pytest.mark.slow
-def test_the_answers_are_those_of_one_process_though_a_worker_is_killed(model, tmp_path):
+def test_the_answers_are_those_of_one_process_though_a_worker_is_killed(model, tmp_path, capfd):
     one, two = tmp_path / "one", tmp_path / "two"
     asked = {"draws": 3, "seed": 5}
     fill_locally([table()], Run(model, **asked), one, batch=BATCH, workers=1)
@@ -62,6 +62,7 @@ def test_the_answers_are_those_of_one_process_though_a_worker_is_killed(model, t
     assert summary == Summary(filled=12, failed=1)
     assert seen[-1] == summary
     assert len(seen) == 5  # batches
+    assert "Traceback" not in capfd.readouterr().err
     assert contents(two) == contents(one)  # the same files, to the bit
     # This process and two workers load the model once each, and so does who replaces the dead one.
     loading = loading_processes(model)

@@ -82,6 +82,7 @@ def fill_in_processes(
                     rows = next(batches, None)
                     if rows is None:
                         del busy[connection]
+                        connection.close()  # which ends the worker
                         continue
                     member.rows, member.tries = rows, 1
                 with suppress(OSError):  # the next `recv` reports a death
@@ -132,16 +133,22 @@ def _check_death(member: _Member) -> None:
 
 
 def _work(connection: Connection, run: Run, directory: Path) -> None:
-    """Fill the batches that come; an error is sent to the parent."""
+    """Fill the batches that come, until there are no more; an error is sent to the parent."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         worker = Worker(run, directory)
         connection.send(LOADED)
-        while True:
-            connection.send(worker.fill(connection.recv()))
+        while (rows := _next(connection)) is not None:
+            connection.send(worker.fill(rows))
     except Exception as error:
         error.add_note(traceback.format_exc())  # a connection takes no traceback along
         connection.send(error)
+
+
+def _next(connection: Connection) -> pa.Table | None:
+    with suppress(EOFError):
+        return connection.recv()
+    return None
 
 
 def _end_with_parent() -> None:
