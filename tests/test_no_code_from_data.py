@@ -10,6 +10,8 @@ import caesura
 ROOT = Path(caesura.__file__).parent
 MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "subprocess"}
 MODULES |= {"yaml", "ctypes", "code", "runpy", "pty", "commands", "xmlrpc", "multiprocessing"}
+# These pass pickles from one process of ours to another through a pipe that nobody else can open.
+EXEMPT = {"scale/processes.py": "multiprocessing"}
 CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 METHODS = {"system", "popen", "read_pickle", "to_pickle", "spawnv", "spawnl", "execv", "execvp"}
 # With these, NumPy and pandas run what a file or a caller says; they are given as keywords alone.
@@ -44,7 +46,9 @@ def complaints(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_pickle_no_eval_no_shell(path):
-    assert complaints(path.read_text(encoding="utf-8")) == []
+    exempt = EXEMPT.get(path.relative_to(ROOT).as_posix())
+    found = complaints(path.read_text(encoding="utf-8"))
+    assert [word for word in found if word.split(".")[0] != exempt] == []
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ def test_songs_get_new_notes(folder):
         (["text", "texts", "--engine", "local", "-o", "out", "--gap", "1"], "--gap cannot be used"),
         (["text", "texts", "--engine", "local", "-o", "out", "--all"], "--all cannot be used"),
         (["text", "texts", "--id-column", "a"], "--id-column needs --engine"),
+        (["text", "texts", "--workers", "2"], "--workers needs --engine"),
+        (["text", "texts", "--engine", "local", "-o", "out", "--workers", "0"], "'--workers'"),
         (["text", "a.model", "--engine", "local", "-o", "out"], "cannot be read"),
         (["text", "rows.parquet", "--engine", "local", "-o", "out"], "no column called 'data'"),
         (["text", "texts", "--engine", "spark", "-o", "out"], "'spark'"),

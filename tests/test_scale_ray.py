@@ -1,23 +1,19 @@
 """Many rows on Ray: the answers of one process, whoever gives them and whoever dies over them."""
 
-import os
-import signal
-
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.scale import Run, Summary, fill_dataset, fill_locally, on_ray
-from caesura.scale.worker import Worker
+from caesura.scale import Run, Summary, fill_dataset, fill_locally
+from caesura.scale.on_ray import fill_on_ray
 from command_line import PATH
+from shared_rows import BATCH, Deadly, DeadlyOnce, read_notes, table
 from small_fillers import text_filler
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'caesura[ray]'")
 pytestmark = pytest.mark.slow  # processes are started, each of which compiles
 
-TEXTS = {f"row {n}": f"{'the ' * (n % 3)}qu__k fox {n}" for n in range(12)} | {"bad": ""}
-HOW = {"draws": 3, "seed": 5, "batch": 3}
+HOW = {"draws": 3, "seed": 5, "batch": BATCH}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,12 +45,8 @@ def model(tmp_path_factory):
 def wanted(model, tmp_path_factory):
     """What one process answers."""
     out = tmp_path_factory.mktemp("local")
-    fill_locally([table()], Run(model, draws=3, seed=5), out, batch=3)
+    fill_locally([table()], Run(model, draws=3, seed=5), out, batch=BATCH)
     return answers(out)
-
-
-def table() -> pa.Table:
-    return pa.table({"id": list(TEXTS), "data": list(TEXTS.values())})
 
 
 def dataset():
@@ -86,41 +78,18 @@ def test_rows_come_from_parquet_files_in_other_batches(model, wanted, tmp_path):
     assert told.fill.equals(wanted.fill)
 
 
-def test_a_worker_that_is_killed_costs_its_own_batch_alone(model, wanted, tmp_path, monkeypatch):
-    begun = tmp_path / "begun"
-    begun.touch()
-
-    class Killed(Worker):
-        def __call__(self, batch):
-            names = batch["id"].to_pylist()
-            first = "row 4" in names and "row 4" not in begun.read_text()
-            with begun.open("a") as file:
-                file.write(f"{','.join(names)}\n")
-            if first:
-                self._answers(batch.to_pylist()[:2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return super().__call__(batch)
-
-    monkeypatch.setattr(on_ray, "Worker", Killed)
-    summary = fill_dataset(dataset(), model, output=tmp_path / "out", **HOW, workers=2)
+def test_a_worker_that_is_killed_costs_its_own_batch_alone(model, wanted, tmp_path):
+    run = DeadlyOnce(model, draws=3, seed=5)
+    summary = fill_on_ray(dataset(), run, tmp_path / "out", batch=BATCH, workers=2)
     assert summary == Summary(filled=12, failed=1)
     pd.testing.assert_frame_equal(answers(tmp_path / "out"), wanted, check_exact=True)
-    batches = begun.read_text().splitlines()
-    twice = [names for names in batches if "row 4" in names]
-    assert len(twice) == 2
-    assert len(batches) == 5 + 1
+    notes = read_notes(model)
+    assert [notes.count(f"row {n}") for n in range(12)] == [1] * 3 + [2, 2] + [1] * 7
 
 
-def test_a_row_that_kills_every_worker_ends_the_run_in_one_sentence(model, tmp_path, monkeypatch):
-    class Dies(Worker):
-        def __call__(self, batch):
-            if "row 4" in batch["id"].to_pylist():
-                os.kill(os.getpid(), signal.SIGKILL)
-            return super().__call__(batch)
-
-    monkeypatch.setattr(on_ray, "Worker", Dies)
+def test_a_row_that_kills_every_worker_ends_the_run_in_one_sentence(model, tmp_path):
     with pytest.raises(CaesuraError, match="gave up on a batch") as told:
-        fill_dataset(dataset(), model, output=tmp_path, **HOW, workers=1)
+        fill_on_ray(dataset(), Deadly(model), tmp_path, batch=BATCH, workers=1)
     assert "\n" not in str(told.value)
     assert "row 0" in answers(tmp_path).index  # what was filled before stays
 
@@ -128,5 +97,7 @@ def test_a_row_that_kills_every_worker_ends_the_run_in_one_sentence(model, tmp_p
 def test_mistakes_are_known_before_a_worker_starts(model, tmp_path):
     with pytest.raises(CaesuraError, match="at least 1"):
         fill_dataset(dataset(), model, output=tmp_path, draws=0)
+    with pytest.raises(CaesuraError, match="'workers' must be at least 1, not 0"):
+        fill_dataset(dataset(), model, output=tmp_path, workers=0)
     with pytest.raises(CaesuraError, match="rename them"):
         fill_dataset(ray.data.from_items([{"text": "a_"}]), model, output=tmp_path)

@@ -160,6 +160,13 @@ def tuning_for(precision: str) -> Tuning:
     return Tuning(dtype=dtype, unroll=5, width=64, batch_last=False)
 
 
+def cores() -> int:
+    """Return how many cores of the CPU this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def use_all_cores() -> None:
     """Make every core of the CPU a device of JAX: devices share batches and draws.
 
@@ -168,7 +175,7 @@ def use_all_cores() -> None:
     """
     if jax.config.jax_num_cpu_devices < 0:  # type: ignore[attr-defined]
         with suppress(RuntimeError):
-            jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
+            jax.config.update("jax_num_cpu_devices", cores())
 
 
 def sharing(batch: int) -> list[jax.Device]:

@@ -35,9 +35,11 @@ def fill_many(kind: str, model: str, source: Path, asked: Asked, **more: Any) ->
         if asked.engine is Engine.RAY:
             from caesura.scale.on_ray import fill_on_ray
 
-            summary = fill_on_ray(_ray_rows(kind, source, asked), run, output, report=report)
+            rows = _ray_rows(kind, source, asked)
+            summary = fill_on_ray(rows, run, output, workers=asked.workers, report=report)
         else:
-            summary = fill_locally(_local_rows(kind, source, asked), run, output, report=report)
+            rows = _local_rows(kind, source, asked)
+            summary = fill_locally(rows, run, output, workers=asked.workers, report=report)
     if summary.failed:
         note(f"{summary.failed} could not be filled: the column 'reason' says why.")
     if asked.json:

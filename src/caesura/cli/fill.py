@@ -19,6 +19,7 @@ from caesura.cli.options import (
     Json,
     Seed,
     StrategyOption,
+    Workers,
     documented,
 )
 from caesura.cli.parsing import parse_span, steps_in
@@ -49,6 +50,7 @@ def make_command(kind: str) -> Any:
         seed: Seed = 0,
         output: Path | None = None,
         engine: EngineOption = None,
+        workers: Workers = None,
         id_column: IdColumn = "id",
         data_column: DataColumn = "data",
         json: Json = False,
@@ -68,7 +70,9 @@ def make_command(kind: str) -> Any:
             Write the best fill there, not to stdout.
         """
         check_options(ctx)
-        asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
+        asked = Asked(
+            samples, strategy, seed, output, engine, workers, id_column, data_column, json
+        )
         if engine is not None:
             fill_many(kind, model, file, asked)
             return

@@ -19,6 +19,7 @@ from caesura.cli.options import (
     Seconds,
     Seed,
     StrategyOption,
+    Workers,
     documented,
 )
 from caesura.cli.output import answer_json, answer_table, in_terminal, note
@@ -66,6 +67,7 @@ def music(
     every: bool = False,
     details: Details = False,
     engine: EngineOption = None,
+    workers: Workers = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
     json: Json = False,
@@ -110,7 +112,7 @@ def music(
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
-    asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
+    asked = Asked(samples, strategy, seed, output, engine, workers, id_column, data_column, json)
     if engine is not None:
         fill_many("music", model or "music", song, asked, arrangement=composition)
         return

@@ -15,6 +15,7 @@ from caesura.cli.options import (
     Json,
     Seed,
     StrategyOption,
+    Workers,
     documented,
 )
 from caesura.cli.output import answer_json, answer_table, check_output, in_terminal, note
@@ -54,6 +55,7 @@ def series(
     strategy: StrategyOption = None,
     seed: Seed = 0,
     engine: EngineOption = None,
+    workers: Workers = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
     json: Json = False,
@@ -103,7 +105,7 @@ def series(
         A field of the recipe or of the kind, such as steps=500; may be given several times.
     """
     check_options(ctx, "time", "add_rows")
-    asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
+    asked = Asked(samples, strategy, seed, output, engine, workers, id_column, data_column, json)
     if engine is not None:
         if model is None:
             raise CaesuraError(

@@ -22,6 +22,7 @@ from caesura.cli.options import (
     Seconds,
     Seed,
     StrategyOption,
+    Workers,
     documented,
     notation_of,
 )
@@ -85,6 +86,7 @@ def text(
     every: bool = False,
     details: Details = False,
     engine: EngineOption = None,
+    workers: Workers = None,
     id_column: IdColumn = "id",
     data_column: DataColumn = "data",
     json: Json = False,
@@ -144,7 +146,7 @@ def text(
     check_options(ctx, "gap_char", "brackets", "notation", "leiden", "lost")
     if every and top is not None:
         raise CaesuraError("Specify either --top or --all.")
-    asked = Asked(samples, strategy, seed, output, engine, id_column, data_column, json)
+    asked = Asked(samples, strategy, seed, output, engine, workers, id_column, data_column, json)
     marks = {"gap_char": gap_char, "brackets": brackets, "lost": lost}
     marks["notation"] = notation_of(notation, leiden)
     name, fields = model or "text", {key: mark for key, mark in marks.items() if mark is not None}

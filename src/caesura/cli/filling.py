@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from caesura.kinds import Item
     from caesura.training.progress import Count
 
-FOR_MANY = {"id_column", "data_column"}
+FOR_MANY = {"workers", "id_column", "data_column"}
 ENDINGS = {  # of a fill whose time was limited
     "settled": "The ranking has settled: the last attempt changed nothing.",
     "out of time": "The time was up: with more seconds, better fills may be found.",
@@ -31,6 +31,7 @@ class Asked(NamedTuple):
     seed: int
     output: Path | None
     engine: Engine | None
+    workers: int | None
     id_column: str
     data_column: str
     json: bool
@@ -48,7 +49,7 @@ def check_options(ctx: Context, *for_both: str) -> None:
             continue
         option = max(param.opts, key=len)
         if not many and param.name in FOR_MANY:
-            raise CaesuraError(f"{option} needs --engine: it is for Parquet files of many rows.")
+            raise CaesuraError(f"{option} needs --engine: it is for filling many.")
         if many and param.name not in FOR_MANY | FOR_BOTH | {*for_both}:
             raise CaesuraError(
                 f"{option} cannot be used with --engine, which fills many files with one trained "

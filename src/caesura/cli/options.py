@@ -116,10 +116,20 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="local|ray",
-        help="Fill many, in this process or by the workers of Ray: the input is a directory of "
+        help="Fill many, on this machine or by the workers of Ray: the input is a directory of "
         "such files, or Parquet files with a row for each. Then -o is a directory: OUT/fills gets "
         "Parquet files with all answers and, for a directory of files, OUT/files the filled files.",
         show_default="one file is filled",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="With --engine: how many processes share the rows, 256 at a time; up to 256 rows are "
+        "filled by one.",
+        show_default="one for each core",
     ),
 ]
 IdColumn = Annotated[

@@ -1,4 +1,4 @@
-"""Filling very many sequences: rows in, Parquet out, by one process or by the workers of Ray."""
+"""Filling very many sequences: rows in, Parquet out, on this machine or by the workers of Ray."""
 
 from caesura.errors import extra
 

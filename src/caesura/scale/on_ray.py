@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from caesura.errors import CaesuraError, whole_number
 from caesura.kinds.base import Arranging
 from caesura.scale.results import open_results
-from caesura.scale.rows import check_columns
+from caesura.scale.rows import check_columns, not_done
 from caesura.scale.run import BATCH, Report, Run, Summary
 from caesura.scale.worker import Worker
 
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
 
 # A batch whose worker dies is given to another, but not for ever: they may die of one of its rows.
 ACTOR = {"max_restarts": -1, "max_task_retries": 3}
+
+
+class RayWorker(Worker):
+    """A worker as Ray calls it: a table in, a table out."""
+
+    def __init__(self, run: Run, directory: Path, done: pa.Array) -> None:
+        super().__init__(run, directory)
+        self.done = done
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """Fill the rows that are not done; return how many were filled, failed or skipped."""
+        rows = not_done(batch, self.done)
+        counts = self.fill(rows)._replace(skipped=len(batch) - len(rows))
+        return pa.Table.from_pylist([counts._asdict()])
 
 
 def fill_dataset(
@@ -86,13 +102,15 @@ def fill_on_ray(
 
     run.load()  # a mistake is known before any worker starts
     whole_number("batch", batch, 1)
+    if workers is not None:
+        whole_number("workers", workers, 1)
     check_columns(ds.schema().names)
     cores = int(ray.cluster_resources().get("CPU", 1))
     directory = output.absolute()
     summary = Summary()
     with open_results(directory, run.record()) as done:
         counts_of_batches = ds.repartition(target_num_rows_per_block=batch).map_batches(
-            Worker,
+            RayWorker,
             fn_constructor_args=(run, directory, done),
             batch_size=None,  # a block is a batch
             batch_format="pyarrow",
@@ -102,7 +120,7 @@ def fill_on_ray(
         )
         try:
             for counts in counts_of_batches.iter_rows():
-                summary = summary.plus(**counts)
+                summary = summary.plus(Summary(**counts))
                 report(summary)
         except RayError as error:
             raise CaesuraError(

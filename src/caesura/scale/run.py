@@ -21,7 +21,7 @@ class Summary(NamedTuple):
     Examples
     --------
     >>> from caesura.scale import Summary
-    >>> Summary(filled=3).plus(filled=1, failed=1, skipped=0)
+    >>> Summary(filled=3).plus(Summary(filled=1, failed=1))
     Summary(filled=4, failed=1, skipped=0)
     """
 
@@ -29,9 +29,9 @@ class Summary(NamedTuple):
     failed: int = 0
     skipped: int = 0
 
-    def plus(self, filled: int, failed: int, skipped: int) -> "Summary":
+    def plus(self, more: "Summary") -> "Summary":
         """Return the summary after some more rows."""
-        return Summary(self.filled + filled, self.failed + failed, self.skipped + skipped)
+        return Summary(*(mine + theirs for mine, theirs in zip(self, more, strict=True)))
 
 
 Report = Callable[[Summary], None]

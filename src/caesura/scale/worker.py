@@ -9,7 +9,7 @@ from caesura.errors import CaesuraError, one_line
 from caesura.files import make_folder, write_bytes
 from caesura.filler import Fill, Filler
 from caesura.scale.results import Answer, write_answers
-from caesura.scale.rows import ID, PATH, not_done
+from caesura.scale.rows import ID, PATH
 from caesura.scale.run import Run, Summary
 
 FILES = "files"  # the directory of filled files, if files were given
@@ -18,22 +18,18 @@ FILES = "files"  # the directory of filled files, if files were given
 class Worker:
     """One process of those that share the work."""
 
-    def __init__(
-        self, run: Run, directory: Path, done: pa.Array, filler: Filler | None = None
-    ) -> None:
-        self.run, self.directory, self.done = run, directory, done
+    def __init__(self, run: Run, directory: Path, filler: Filler | None = None) -> None:
+        self.run, self.directory = run, directory
         self.filler = filler or run.load()
         self.fill_type = pa.binary() if self.filler.kind.binary else pa.string()
 
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        """Write the answers; return how many rows were filled, failed or skipped."""
-        rows = not_done(batch, self.done).to_pylist()
+    def fill(self, batch: pa.Table) -> Summary:
+        """Write the answers; return how many rows were filled or failed. Ids are strings."""
+        rows = batch.to_pylist()
         ids = [row[ID] for row in rows]
         answers = self._answers(rows)
         seeds = [self.run.seed_of(name) for name in ids]
-        filled, failed = write_answers(self.directory, ids, seeds, answers, self.fill_type)
-        counts = Summary(filled, failed, skipped=len(batch) - len(rows))
-        return pa.Table.from_pylist([counts._asdict()])
+        return Summary(*write_answers(self.directory, ids, seeds, answers, self.fill_type))
 
     def _answers(self, rows: list[dict[str, Any]]) -> list[Answer]:
         """One for each row; a row that cannot be read or filled gets the reason."""
