@@ -81,7 +81,7 @@ class _Blas:
             if not self.users:
                 if self.controller is None:
                     self.controller = ThreadpoolController().select(user_api="blas")
-                most = max(1, (os.cpu_count() or 1) // 2)
+                most = max(1, cores() // 2)
                 self.limit = self.controller.limit(limits=most)
                 self.limit.__enter__()
             self.users += 1

@@ -17,7 +17,7 @@ from caesura.filler.opening import method_of, open_complete, open_request
 from caesura.filler.passes import Chances, Method, marginals_pass, score_pass, seed_of
 from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
-from caesura.filler.searching import search_states, search_tasks
+from caesura.filler.searching import search_states
 from caesura.filler.surprise import warn_if_strange
 from caesura.modelfile import Model, write_card, write_model
 from caesura.nets.bins import CENTRES
@@ -358,8 +358,9 @@ class Filler(Model[Net]):
         one = open_request(self, request)
         if not one.method.strategy.batched:
             return object()  # equal to no other
-        tasks = search_tasks(one) if one.method.strategy.searches else one.tasks
-        return method_key(one), tuple(task.shape(one.method) for task in tasks)
+        if one.method.strategy.eager:
+            return method_key(one)
+        return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
 
     def states(self, request: Request) -> int:
         """Return the cost of a request: how many states of the nets it holds at once at most.

@@ -29,7 +29,6 @@ from caesura.nets.pair import Nets
 from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
 from caesura.strategies import Strategy, Window, around_each, around_each_eagerly
-from caesura.strategies.keys import Seeds
 from caesura.strategies.rules import Rule
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
@@ -53,7 +52,7 @@ class Method(NamedTuple):
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
-        around = around_each_eagerly if self.strategy.eager else around_each
+        around: Any = around_each_eagerly if self.strategy.eager else around_each
         return around(self.net, seen, [one.inside for one in stretches], ends)
 
     def width(self, stretch: Stretch) -> int:
@@ -197,9 +196,9 @@ def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
 class Keys(NamedTuple):
     """What is random in a pass: a key for each window."""
 
-    draw: Seeds
-    score: Seeds
-    marginals: Seeds
+    draw: Any  # `Seeds`
+    score: Any
+    marginals: Any
 
 
 def prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:

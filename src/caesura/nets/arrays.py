@@ -1,14 +1,17 @@
 """Functions that NumPy lacks or names otherwise, so that one equation serves NumPy and JAX."""
 
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-Numbers = Array | np.ndarray
+if TYPE_CHECKING:
+    Numbers = Any  # a function that takes both would have to say that it returns what it was given
+else:
+    Numbers = Array | np.ndarray
 
 
 def namespace(a: Numbers) -> ModuleType:

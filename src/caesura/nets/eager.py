@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -18,7 +19,7 @@ from caesura.nets.pair import Pair
 from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
-AnyNet = TypeVar("AnyNet", Net, Pair)
+AnyNet = TypeVar("AnyNet", bound=Net | Pair)
 Symbols = Int[np.ndarray, " _"]  # `UNKNOWN` for what is missing or not in the alphabet
 
 
@@ -76,7 +77,7 @@ def predict(net: Net, before: State, after: State) -> Float[np.ndarray, "n K"]:
         nothing = np.zeros(1, np.int32)
         return net.head.marginals(Query(context, nothing, nothing == 0))[0]
 
-    return np.asarray(jax.vmap(one)(context.T))
+    return np.asarray(jax.vmap(one)(jnp.asarray(context.T)))
 
 
 def _output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:

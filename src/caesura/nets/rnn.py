@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int64, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import lookup
+from caesura.nets.arrays import Numbers
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Continuous, Frame
 from caesura.nets.heads import HEADS, make_head
@@ -28,8 +29,8 @@ MissingInput = Literal["none", "added", "each", "gating"]
 class Input(NamedTuple):
     """The input of the cells at a step: the encoded frame, and the unknown share of the frame."""
 
-    x: Float[Array, "*T N"]
-    m: Float[Array, "*T"]
+    x: Float[Numbers, "*T N"]
+    m: Float[Numbers, "*T"]
 
 
 class States(NamedTuple):

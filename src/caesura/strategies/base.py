@@ -94,17 +94,17 @@ class Strategy(eqx.Module):
         return samples * width
 
     @abstractmethod
-    def draw(self, key: Keys, net: Any, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+    def draw(self, key: Any, net: Any, window: Window, samples: int) -> Shaped[Numbers, "B S W D"]:
         """Return `samples` random fills of each window."""
 
     @abstractmethod
     def log_prob(
-        self, key: Keys, net: Any, window: Window, fills: Shaped[Array, "B S W D"]
+        self, key: Any, net: Any, window: Window, fills: Shaped[Numbers, "B S W D"]
     ) -> Estimate:
         """Return the joint log-probability, [B, S], of all missing values of each fill."""
 
     @abstractmethod
-    def marginals(self, key: Keys, net: Any, window: Window) -> Marginals:
+    def marginals(self, key: Any, net: Any, window: Window) -> Marginals:
         """Return the distribution at each missing place."""
 
     def effective_samples(self, key: Keys, net: Any, window: Window) -> Float[Array, " B"] | None:

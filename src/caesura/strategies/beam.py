@@ -153,9 +153,9 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
                     one.follow(t, p)
                 else:
                     one.branch(plan, t, q, p)
-            job = aside.submit(_step_q, net.bidirectional, [w for w in going if t + 1 < w.last])
+            step = aside.submit(_step_q, net.bidirectional, [w for w in going if t + 1 < w.last])
             _step_p(net.forward, [w for w in going if t + 1 < w.end])
-            job.result()
+            step.result()
         _look_ahead(aside, net.forward, [one for one in walks if one.last < one.end])
     return walks
 

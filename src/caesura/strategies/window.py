@@ -118,17 +118,20 @@ def around_each_eagerly(
     width = max(end - span.start for span, end in zip(spans, ends, strict=True))
     before, after, rows = [], [], []
     for one, span, end in zip(sequences, spans, ends, strict=True):
-        values, missing = one.values[span.start : end], one.missing[span.start : end]
+        here, inside = slice(span.start, end), np.ones(end - span.start, bool)
         before.append(one.values[: span.start, 0])
         after.append(one.values[end:, 0][::-1])
-        rows.append([pad(a, width) for a in (values, missing, np.ones(len(values), bool))])
+        rows.append([pad(a, width) for a in (one.values[here], one.missing[here], inside)])
     q, p = net.bidirectional, net.forward
     with ThreadPoolExecutor(1) as aside:
         job = aside.submit(_read_to_end, p, p.forward, before)
         left, right = _read_to_end(q, q.forward, before), _read_to_end(q, q.backward, after)
         of_p = job.result()
+    values, missing, valid = (np.stack(part) for part in zip(*rows, strict=True))
     return Window(
-        *(np.stack(part) for part in zip(*rows, strict=True)),
+        values=values,
+        missing=missing,
+        valid=valid,
         left={"forward": of_p, "bidirectional": left},
         right={"forward": (), "bidirectional": right},
     )

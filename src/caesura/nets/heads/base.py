@@ -8,6 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
+from caesura.nets.arrays import Numbers
 from caesura.nets.cells import glorot
 from caesura.nets.frames import Frame
 
@@ -15,9 +16,9 @@ from caesura.nets.frames import Frame
 class Query(NamedTuple):
     """A question about one step: the missing components of its frame, given all the rest."""
 
-    context: Float[Array, " C"]  # the states around the step
-    frame: Shaped[Array, " D"]
-    missing: Bool[Array, " D"]
+    context: Float[Numbers, " C"]  # the states around the step
+    frame: Shaped[Numbers, " D"]
+    missing: Bool[Numbers, " D"]
 
 
 class Head(eqx.Module):
@@ -42,7 +43,7 @@ class Head(eqx.Module):
         """Return the frame with its missing components drawn and the others unchanged."""
 
     @abstractmethod
-    def marginals(self, query: Query) -> Float[Array, "D K"]:
+    def marginals(self, query: Query) -> Float[Numbers, "D K *B"]:
         """Return the log-probabilities of the K values of each missing component by itself."""
 
     def objective(self, key: PRNGKeyArray, query: Query) -> Float[Array, ""]:
