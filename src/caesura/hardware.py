@@ -81,8 +81,8 @@ class _Blas:
             if not self.users:
                 if self.controller is None:
                     self.controller = ThreadpoolController().select(user_api="blas")
-                most = max(1, cores() // 2)
-                self.limit = self.controller.limit(limits=most)
+                now = [library.num_threads for library in self.controller.lib_controllers]
+                self.limit = self.controller.limit(limits=min([max(1, cores() // 2), *now]))
                 self.limit.__enter__()
             self.users += 1
 
