@@ -30,20 +30,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tune = Path(folder, "tune.mid")
         tune.write_bytes(song().to_bytes())
-        out = ("-o", str(Path(folder, "out.mid")))
+        fill = ["-m", "caesura", "fill"]
+        music = [str(tune), "--gap", "4:6", "-o", str(Path(folder, "out.mid"))]
         commands = {
             "`import jax`": ["-c", "import jax"],
-            "`caesura fill text`": ["-m", "caesura", "fill", "text", TEXT],
-            "`caesura fill music`": [
-                "-m",
-                "caesura",
-                "fill",
-                "music",
-                str(tune),
-                "--gap",
-                "4:6",
-                *out,
-            ],
+            "`caesura fill text`": [*fill, "text", TEXT],
+            "`caesura fill music`": [*fill, "music", *music],
         }
         times: dict[tuple[str, str], list[float]] = {}
         for number in range(runs):

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from caesura.web import Limits, make_app
 from caesura.web import answers as answers_module
 from caesura.web.gone import GoneError, unless_gone
-from caesura.web.queue import LateError, Line
+from caesura.web.queue import LateError, Line, Size, TooLongError
 from small_fillers import text_filler
 from test_web_api import TEXT, sentence
 
@@ -150,6 +150,40 @@ def test_what_a_client_does_not_wait_for_is_never_begun():
 
     asyncio.run(first_waits_second_leaves())
     assert worked == ["first", "third"]
+
+
+def test_short_jobs_go_first_but_nobody_waits_for_ever():
+    """By a clock of its own: a unit takes half a second, so "long" takes 5 and "short" 0.5."""
+    order, let, now = [], threading.Event(), [0.0]
+
+    def work(items, left):
+        order.extend(items)
+        if items == ["known"]:
+            now[0] += 0.5
+        elif items == ["first"]:
+            assert let.wait(30)
+        return items
+
+    async def ask():
+        line = Line(waiting=8, together=8, seconds=30.0, clock=lambda: now[0])
+
+        async def put(item, units):
+            job = asyncio.create_task(line.run(work, item, size=Size("sort", units)))
+            await asyncio.sleep(0.1)
+            return job
+
+        assert await (await put("known", 1)) == "known"
+        jobs = [await put("first", 0), await put("long", 10), await put("short", 1)]
+        with pytest.raises(TooLongError, match=r"limit is 30: ask for 60% of it"):
+            await (await put("endless", 100))
+        now[0] += 5  # the long one has waited for as long as it takes
+        jobs.append(await put("late", 1))
+        let.set()
+        await asyncio.gather(*jobs)
+        line.close()
+
+    asyncio.run(ask())
+    assert order == ["known", "first", "short", "long", "late"]
 
 
 def test_a_failure_goes_to_its_own_client():

@@ -20,6 +20,7 @@ from caesura.web.editions import accept, edition_of
 from caesura.web.gone import GoneError
 from caesura.web.lacunae import export, numbered, tell_lacunae, view_lacunae
 from caesura.web.limits import STEPS, Limits
+from caesura.web.queue import NO_SIZE, Size
 from caesura.web.schemas import (
     Box,
     EditionAnswer,
@@ -46,6 +47,7 @@ class Task(NamedTuple):
     accepted: frozenset[int]  # the numbers of lacunae that have a reading
     request: Request
     like: Hashable  # equal for tasks that are done in one pass; None for one that is done alone
+    size: Size
 
 
 def offered() -> dict[str, type[Strategy]]:
@@ -98,7 +100,9 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     # Who has a limit of time must not wait for others in the same pass.
     alone = states * limits.together > limits.states or request.seconds is not None
     like = None if alone else (id(filler), filler.group(request))
-    return Task(filler, sent, frozenset(accepted), request, like)
+    # A request with a limit of time takes as long as it may, whatever its size.
+    size = Size((asked.model, name), states) if request.seconds is None else NO_SIZE
+    return Task(filler, sent, frozenset(accepted), request, like, size)
 
 
 def fill_all(tasks: Sequence[Task], left: Callable[[], bool]) -> list[Fill | Exception]:

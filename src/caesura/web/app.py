@@ -137,7 +137,7 @@ def make_app(
     async def fill(asked: FillQuestion, request: Request) -> Filled:
         """Complete a sequence, as `caesura fill` does."""
         task = await read(asked)
-        done = await unless_gone(request, line.run(answers.fill_all, task, task.like))
+        done = await unless_gone(request, line.run(answers.fill_all, task, task.like, task.size))
         return await run_in_threadpool(answers.tell_fill, done, task)
 
     @app.post(

@@ -1,10 +1,13 @@
-"""The line before the model: one worker takes jobs in turn, and like ones together."""
+"""The line before the model: one worker takes jobs in a fair order, and like ones together."""
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
+
+from caesura.errors import CaesuraError
 
 WORKER = "model"  # the name of a line's thread
 ENDING = 10.0  # seconds that a piece of work has when the line is closed
@@ -26,6 +29,26 @@ class LateError(Exception):
     """The answer did not come in time."""
 
 
+class TooLongError(CaesuraError):
+    """The answer cannot come in time, by an estimate."""
+
+    def __init__(self, seconds: float, limit: float):
+        super().__init__(
+            f"By an estimate, that takes {seconds:.0f} seconds, and the limit is {limit:.0f}: ask "
+            f"for {limit / seconds:.0%} of it, with fewer or shorter gaps, or fewer draws."
+        )
+
+
+class Size(NamedTuple):
+    """How much work a job is, in units that take equally long for jobs of one sort."""
+
+    sort: Hashable
+    units: float
+
+
+NO_SIZE = Size(None, 0.0)
+
+
 class Job(NamedTuple):
     """An item of some work, and where its answer is to go."""
 
@@ -34,17 +57,29 @@ class Job(NamedTuple):
     like: Hashable  # items that are alike may be worked on at once; None is like no other
     answer: "Future[Any]"
     left: threading.Event  # set once nobody waits for the answer
+    size: Size
+    due: float  # when it would be done if it had been begun at once: the order of the line
 
 
 class Line:
-    """Jobs, the oldest first, that a thread of its own works on.
+    """Jobs that a thread of its own works on.
 
-    A job that nobody waits for any more is never begun.
+    The first is the one that would be done first if each had been begun when it came. So a short
+    job goes before a long one, but not before one that has waited for longer than it takes. How
+    long a job takes is estimated from the fastest one of its sort so far. A job that could not be
+    done in time even then is refused. One that nobody waits for any more is never begun.
     """
 
-    def __init__(self, waiting: int, together: int, seconds: float) -> None:
-        self._most, self._together, self._seconds = waiting, together, seconds
+    def __init__(
+        self,
+        waiting: int,
+        together: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most, self._together, self._seconds, self._clock = waiting, together, seconds, clock
         self._jobs: list[Job] = []
+        self._seconds_per_unit: dict[Hashable, float] = {}
         self._working = False
         self._changed = threading.Condition()
         self._open = True
@@ -57,13 +92,17 @@ class Line:
         """How many jobs have not been begun."""
         return sum(not job.answer.cancelled() for job in self._jobs)
 
-    async def run(self, work: Work, item: Any, like: Hashable = None) -> Any:
+    async def run(self, work: Work, item: Any, like: Hashable = None, size: Size = NO_SIZE) -> Any:
         """Return the answer for one item, when its turn has come."""
-        return await self.answer(self.put(work, item, like))
+        return await self.answer(self.put(work, item, like, size))
 
-    def put(self, work: Work, item: Any, like: Hashable = None) -> Job:
-        """Return a job at the end of the line; `BusyError` if the line is full."""
-        job = Job(work, item, like, Future(), threading.Event())
+    def put(self, work: Work, item: Any, like: Hashable = None, size: Size = NO_SIZE) -> Job:
+        """Return a job in the line; `BusyError` if the line is full, or `TooLongError`."""
+        takes = self._seconds_per_unit.get(size.sort, 0.0) * size.units
+        if takes > self._seconds:
+            raise TooLongError(takes, self._seconds)
+        due = self._clock() + takes
+        job = Job(work, item, like, Future(), threading.Event(), size, due)
         with self._changed:
             if self.waiting >= self._most or not self._open:
                 raise BusyError
@@ -99,10 +138,21 @@ class Line:
         while jobs := self._next():
             begun = [job for job in jobs if job.answer.set_running_or_notify_cancel()]
             if begun:
-                _work(begun)
+                started = self._clock()
+                answers = _work(begun)
+                if not any(isinstance(answer, Exception) for answer in answers):
+                    self._learn(begun, self._clock() - started)
+                _give(begun, answers)
+
+    def _learn(self, jobs: list[Job], seconds: float) -> None:
+        """Keep the time of a unit if it is the shortest of its sort: longer ones compiled."""
+        sort, units = jobs[0].size.sort, sum(job.size.units for job in jobs)
+        if units:
+            known = self._seconds_per_unit.get(sort, seconds / units)
+            self._seconds_per_unit[sort] = min(known, seconds / units)
 
     def _next(self) -> list[Job]:
-        """Return the oldest job with those like it, once there is one; none if closed."""
+        """Return the first job with those like it, once there is one; none if closed."""
         with self._changed:
             self._working = False
             self._changed.notify_all()
@@ -110,6 +160,7 @@ class Line:
             if not self._open:
                 return []
             self._working = True
+            self._jobs.sort(key=lambda job: job.due)
             first = self._jobs[0]
             alike = [job for job in self._jobs if job is first or _are_alike(job, first)]
             chosen = alike[: self._together]
@@ -121,14 +172,17 @@ def _are_alike(one: Job, other: Job) -> bool:
     return one.like is not None and one.like == other.like
 
 
-def _work(jobs: list[Job]) -> None:
-    """Give every client its answer, or the exception that is its own."""
+def _work(jobs: list[Job]) -> Sequence[Any]:
     try:
-        answers = jobs[0].work(
+        return jobs[0].work(
             [job.item for job in jobs], lambda: all(job.left.is_set() for job in jobs)
         )
     except Exception as error:
-        answers = [error] * len(jobs)
+        return [error] * len(jobs)
+
+
+def _give(jobs: list[Job], answers: Sequence[Any]) -> None:
+    """Give every client its answer, or the exception that is its own."""
     for job, answer in zip(jobs, answers, strict=True):
         if isinstance(answer, Exception):
             job.answer.set_exception(answer)
