@@ -191,7 +191,7 @@ def _free_keys(item: MusicItem, voice: str) -> Bool[np.ndarray, "T 88"]:
     """The range of one voice, except for what the others play in it."""
     if not isinstance(item, SongItem):
         raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-    track = _find_track(item.original, item.lanes, voice)
+    track = _find_track(item.song, item.lanes, voice)
     own = [lane.key for lane in item.lanes if lane.voice.track == track]
     others = [lane for lane in item.lanes if lane.voice.track != track]
     free = make_roll(others, item.grid) == 0
