@@ -30,6 +30,7 @@ class MusicItem(Item):
     steps_per_beat: int
     name: str  # what error messages call it
     wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing, if not only its own gaps
+    track: int | None = None  # the only track that gets new notes
 
     @cached_property
     def sequence(self) -> Sequence:
@@ -80,7 +81,7 @@ class SongItem(MusicItem):
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
         self._check_shape(missing)
-        return refill(self.song, self.grid, self.lanes, missing, values)
+        return refill(self.song, self.grid, self.lanes, missing, values, self.track)
 
     def content(self, filled: Any) -> bytes:
         """Return the content of a file like the original."""
