@@ -136,6 +136,13 @@ def test_a_mistake_gets_one_sentence(sentence, wishes):
     assert sentence in str(caught.value)
 
 
+def test_a_new_note_goes_to_the_voice_that_was_asked_for():
+    # Two voices are free in the gap, and the key is nearer to what the other one sings.
+    item = KIND.open(chorale((72, 74), (60, 62), (50, 50, 50, 50)))
+    item = arrange(item, [2, 3], voice="Soprano", force=["61"])
+    assert [lane.voice.track for lane in KIND.open(item.original).lanes if lane.key == 40] == [0]
+
+
 def test_a_roll_has_no_voices():
     with pytest.raises(CaesuraError, match="The roll has no voices"):
         arrange(KIND.open(np.zeros((3, 88), int)), [1], voice="1")

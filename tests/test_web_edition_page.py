@@ -112,6 +112,9 @@ def test_the_journey_of_a_damaged_text(page):
     page.check("#lost-restored")
     page.wait_for_selector("#leaf [role=button] >> nth=2")
     assert boxes(page) == ["5", "3", "1–2"]
+    page.click("#edition-undo")
+    page.wait_for_selector("#leaf [role=button] >> nth=2", state="detached")
+    assert not page.is_checked("#lost-restored")
 
 
 def test_files_come_in_and_go_out(page, tmp_path):

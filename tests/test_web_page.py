@@ -205,6 +205,97 @@ def test_the_journey_of_a_song(page, tmp_path):
     look(page, "music-4-keys")
 
 
+def places(page, view: str) -> list[dict]:
+    """Where the buttons of a view stand, and how large they are."""
+    buttons = page.locator(f"#view-{view} .actions button")
+    return [button.bounding_box() for button in buttons.all()]
+
+
+def test_buttons_stay_where_they_are(page):
+    page.goto("/#music")
+    page.wait_for_selector("#song-name:has-text('Greensleeves')")
+    page.click("#music-fill")
+    filled(page, "music")
+    page.locator("#music-play-gap").scroll_into_view_if_needed()
+    before = places(page, "music")
+    box = page.locator("#music-play-gap").bounding_box()
+    # At its right end, where the next button would come if this one became narrower.
+    right = box["x"] + box["width"] - 4, box["y"] + box["height"] / 2
+    page.mouse.click(*right)
+    assert page.inner_text("#music-play-gap") == "Stop"
+    assert places(page, "music") == before
+    page.mouse.click(*right)
+    assert page.inner_text("#music-play-gap") == "Play around the gap"
+    assert page.locator("#versions button").count() == 7
+    # A note that is kept stays where it was in the list.
+    notes = page.locator("#new-notes button")
+    names = [note.split(",")[0] for note in notes.evaluate_all("b => b.map((n) => n.ariaLabel)")]
+    notes.nth(0).click()
+    assert notes.nth(0).get_attribute("aria-label") == f"{names[0]}, kept"
+
+    page.goto("/#text")
+    before = places(page, "text")
+    page.click("#text-edit")
+    assert page.inner_text("#text-edit") == "Done"
+    assert [box["width"] for box in places(page, "text")] == [box["width"] for box in before]
+
+
+def test_what_is_lost_in_a_song_comes_back(page, tmp_path):
+    page.goto("/#music")
+    page.wait_for_selector("#song-name:has-text('Greensleeves')")
+    assert page.is_disabled("#music-undo")
+    page.click("#music-fill")
+    filled(page, "music")
+    page.click("#versions button >> nth=3")
+    versions = page.inner_text("#versions")
+    label = page.get_attribute("#roll", "aria-label")
+
+    def undone() -> bool:
+        page.click("#music-undo")
+        same = page.get_attribute("#versions button >> nth=3", "aria-pressed") == "true"
+        return same and page.inner_text("#versions") == versions
+
+    # All versions, lost by what brings the erased notes back.
+    page.click("#music-back")
+    assert page.locator("#versions button").count() == 1
+    assert undone()
+    assert page.get_attribute("#roll", "aria-label") == label
+    # Lost by other draws, by erasing more, and by another song.
+    page.click("#music-again")
+    page.wait_for_selector("#versions button[aria-pressed=true]:has-text('Fill 1')")
+    filled(page, "music")
+    assert undone()
+    page.click("#erase-numbers")
+    assert page.locator("#versions button").count() == 1
+    assert undone()
+    (tmp_path / "mine.mid").write_bytes(greensleeves().to_bytes())
+    page.set_input_files("#music-file", tmp_path / "mine.mid")
+    page.wait_for_selector("#song-name:has-text('mine.mid')")
+    assert undone()
+    assert page.inner_text("#song-name") == "Greensleeves"
+    assert page.is_disabled("#music-undo")
+
+
+def test_what_is_lost_in_a_text_comes_back(page):
+    page.goto("/")
+    example = shown(page)
+    page.click("#text-edit")
+    page.fill("#text-editor", "a quick br___ fox")
+    page.click("#text-edit")
+    page.select_option("#text-strategy", "nade")
+    page.click("#text-fill")
+    filled(page, "text")
+    before = shown(page)
+    for lose in ("#text-back", "#text-example"):
+        page.click(lose)
+        assert shown(page) != before
+        page.click("#text-undo")
+        assert shown(page) == before
+    page.click("#text-undo")
+    assert shown(page) == example
+    assert page.is_disabled("#text-undo")
+
+
 def test_a_song_of_ones_own_is_opened_or_refused(page, tmp_path):
     page.goto("/#music")
     page.wait_for_selector("#song-name:has-text('Greensleeves')")
@@ -285,6 +376,16 @@ def test_the_journey_of_a_series(page):
     assert waiting.value.suggested_filename == "CO₂ at Mauna Loa-filled.csv"
     table = pd.read_csv(waiting.value.path())
     assert table["co2_ppm"].notna().all()
+
+    # What another table or another choice of columns takes away comes back.
+    page.click("#series-example")
+    page.wait_for_selector("#numbers-rows tr", state="detached")
+    page.uncheck("#charts input[type=checkbox]")
+    page.click("#series-undo")
+    assert page.is_checked("#charts input[type=checkbox]")
+    page.click("#series-undo")
+    assert page.locator("#numbers-rows tr").count() == 53
+    assert page.is_disabled("#series-undo")
 
 
 def test_a_table_of_ones_own_and_a_fit_that_is_stopped(page, tmp_path):

@@ -1,4 +1,4 @@
-"""`caesura fill music`: bars of a MIDI file or steps of a roll, written to another file."""
+"""`caesura fill music`: bars of a song or score, or steps of a roll, written to another file."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -41,6 +41,14 @@ Samples = Annotated[
 ]
 
 
+# Of files that hold the same as those with the suffix of the item.
+OTHER_SUFFIXES = {
+    ".mid": (".midi",),
+    ".musicxml": (".mxl", ".xml"),
+    ".mxl": (".musicxml", ".xml"),
+}
+
+
 class Unit(StrEnum):
     """What a gap is counted in."""
 
@@ -81,7 +89,7 @@ def music(
     Parameters
     ----------
     song : SONG
-        A MIDI file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.
+        A MIDI or MusicXML file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.
     gaps : --gap FROM:TO
         What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be given several
         times. Without it, --keep or --voice stand for the whole piece.
@@ -121,13 +129,16 @@ def music(
     files = [] if output is None else _names(output, samples if every else 1)
     filler = load_for("music", model or "music", song, *files)
     item: Any = filler.kind.open(song)
-    check_suffix(output, item, *([".midi"] if item.suffix == ".mid" else []))
+    check_suffix(output, item, *OTHER_SUFFIXES.get(item.suffix, ()))
     _check_gaps(song, item, composition)
     item = composition.arrange(item)
     fill = fill_one(filler, item, asked, seconds=seconds)
     written = list(zip(files, fill.candidates, strict=False))
     for file, candidate in written:
-        write_filled(file, item, candidate.sequence)
+        filled = candidate.sequence
+        if item.suffix in (".musicxml", ".mxl"):  # the name says whether it is compressed
+            filled = filled.packed(file.suffix.lower() == ".mxl")
+        write_filled(file, item, filled)
     if json:
         answer_json(fill.to_dict() | {"files": [str(file) for file, _ in written]})
     elif details or in_terminal():

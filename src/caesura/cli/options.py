@@ -139,8 +139,8 @@ DataColumn = Annotated[
     str,
     typer.Option(
         metavar="COLUMN",
-        help="With --engine: the column of what is to be filled: texts, or the content of MIDI or "
-        "CSV files.",
+        help="With --engine: the column of what is to be filled: texts, or the content of MIDI, "
+        "MusicXML or CSV files.",
     ),
 ]
 Seconds = Annotated[

@@ -334,8 +334,8 @@ class Fill:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it.
 
-        A text is a string, a MIDI file its bytes in base64, an array a list of lists, and a table
-        an object of columns, index and data. A number that is not finite is None.
+        A text is a string, a MIDI or MusicXML file its bytes in base64, an array a list of lists,
+        and a table an object of columns, index and data. A number that is not finite is None.
         """
         candidates = [
             {"sequence": self.item.plain(one.sequence), "log_prob": one.log_prob}

@@ -1,6 +1,7 @@
 """A trained model, ready to use: a kind of data, the nets, and a strategy."""
 
 import os
+import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.filler.answering import fill_opened
 from caesura.filler.anytime import fill_in_time
 from caesura.filler.fill import Fill, LogProb
@@ -125,7 +126,8 @@ class Filler(Model[Net]):
         Warns
         -----
         CaesuraWarning
-            If what is observed is improbable itself, such as text in another language.
+            If what is observed is improbable itself, such as text in another language, or if
+            music around the gap is finer than the grid of the model.
 
         Examples
         --------
@@ -142,6 +144,8 @@ class Filler(Model[Net]):
         fill = self.fill_many([request], report=report)[0]
         if "bidirectional" in self.nets:
             warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
+        for doubt in item.doubts(fill.sequence.missing):
+            warnings.warn(doubt, CaesuraWarning, stacklevel=2)
         return fill
 
     @overload

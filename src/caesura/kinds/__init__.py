@@ -1,7 +1,7 @@
 """Kinds of data: text, music and tables, each as sequences of numbers and back; without JAX."""
 
 from caesura.kinds.base import Item, Kind
-from caesura.kinds.music import Composition, Music, Song, arrange
+from caesura.kinds.music import Composition, Music, Score, Song, arrange
 from caesura.kinds.series import Column, Series
 from caesura.kinds.text import Text
 
@@ -14,6 +14,7 @@ __all__ = [
     "Item",
     "Kind",
     "Music",
+    "Score",
     "Series",
     "Song",
     "Text",

@@ -177,6 +177,10 @@ class Item(ABC):
         """
         return {}
 
+    def doubts(self, missing: Bool[np.ndarray, "T D"]) -> list[str]:
+        """Return what a user should be warned of if this is filled, in a sentence each."""
+        return []
+
     def describe(self, step: int) -> str:
         """Return words for what is at a step, for an error message."""
         return f"value at step {step}"

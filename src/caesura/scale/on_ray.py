@@ -56,9 +56,9 @@ def fill_dataset(
     Parameters
     ----------
     ds
-        Rows with an `id`, unlike any other's, and in `data` a text, the bytes of a MIDI file or a
-        table in CSV; or in `path` the path of such a file. A column `missing` may hold lists of
-        steps.
+        Rows with an `id`, unlike any other's, and in `data` a text, the bytes of a MIDI or MusicXML
+        file or a table in CSV; or in `path` the path of such a file. A column `missing` may hold
+        lists of steps.
     model, output
         Paths that all workers can reach. Each worker loads the model once.
     draws, strategy, seed, kind_fields, arrangement

@@ -88,7 +88,8 @@ class ViewQuestion(Asked):
     sequence: str = Field(
         min_length=1,
         max_length=CHARACTERS,
-        description="The content of a file: a text or CSV as it is, a MIDI file in base64.",
+        description="The content of a file: a text or CSV as it is, a MIDI or MusicXML file in "
+        "base64.",
     )
     notation: Literal["plain", "leiden", "epidoc"] | None = Field(
         None,

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Shaped
 from caesura.errors import CaesuraError
 from caesura.kinds.music.items import MusicItem, SongItem
 from caesura.kinds.music.midi import META, Song
-from caesura.kinds.music.notes import Lane, make_roll
+from caesura.kinds.music.notes import make_roll
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
@@ -68,7 +68,10 @@ def arrange(
     missing[list(steps)] = True
     in_gap = missing.any(axis=1, keepdims=True)
     if voice is not None:
-        missing &= _free_keys(item, voice)
+        if not isinstance(item, SongItem):
+            raise CaesuraError(f"{item.name} has no voices, which only a song has.")
+        item = replace(item, track=_find_track(item, voice))
+        missing &= _free_keys(item)
     for what in keep:
         missing &= own_gaps | ~_kept(item.sequence.values, what)  # what is not there is not kept
     wanted = {1: _keys(force), 0: _keys(forbid)}
@@ -187,21 +190,18 @@ def _kept(roll: Shaped[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88
     return np.broadcast_to(_keys([what]), roll.shape)
 
 
-def _free_keys(item: MusicItem, voice: str) -> Bool[np.ndarray, "T 88"]:
+def _free_keys(item: SongItem) -> Bool[np.ndarray, "T 88"]:
     """The range of one voice, except for what the others play in it."""
-    if not isinstance(item, SongItem):
-        raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-    track = _find_track(item.original, item.lanes, voice)
-    own = [lane.key for lane in item.lanes if lane.voice.track == track]
-    others = [lane for lane in item.lanes if lane.voice.track != track]
+    own = [lane.key for lane in item.lanes if lane.voice.track == item.track]
+    others = [lane for lane in item.lanes if lane.voice.track != item.track]
     free = make_roll(others, item.grid) == 0
     free[:, : min(own)] = free[:, max(own) + 1 :] = False
     return free
 
 
-def _find_track(song: Song, lanes: list[Lane], voice: str) -> int:
+def _find_track(item: SongItem, voice: str) -> int:
     """By its name, or its number among those with notes, from 1."""
-    tracks = sorted({lane.voice.track for lane in lanes})
+    song, tracks = item.song, sorted({lane.voice.track for lane in item.lanes})
     names = [_track_name(song, track) for track in tracks]
     matching = [t for t, name in zip(tracks, names, strict=True) if name.lower() == voice.lower()]
     if len(matching) == 1:

@@ -4,6 +4,7 @@ import base64
 import io
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,9 +14,11 @@ from jaxtyping import Bool, Shaped
 from caesura.errors import CaesuraError, whole_number
 from caesura.kinds.base import Item
 from caesura.kinds.music.midi import Song
-from caesura.kinds.music.notes import Grid, Lane, find_lanes, make_roll
+from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
 from caesura.kinds.music.refill import refill
-from caesura.kinds.music.roll import LOWEST_KEY, read_roll
+from caesura.kinds.music.rescore import Sound, rescore
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
+from caesura.kinds.music.score import Score
 from caesura.sequence import Sequence
 
 
@@ -27,6 +30,7 @@ class MusicItem(Item):
     steps_per_beat: int
     name: str  # what error messages call it
     wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing, if not only its own gaps
+    track: int | None = None  # the only track that gets new notes
 
     @cached_property
     def sequence(self) -> Sequence:
@@ -51,67 +55,144 @@ class SongItem(MusicItem):
     """A song: nothing is missing in it by itself; `arrange` gives an item that says what is."""
 
     suffix: ClassVar[str] = ".mid"
-    original: Song
+    original: Any
+
+    @property
+    def song(self) -> Song:
+        """What sounds, in tracks."""
+        song: Song = self.original
+        return song
 
     @cached_property
     def grid(self) -> Grid:
         """The steps of the song."""
-        return Grid.of(self.original, self.steps_per_beat)
+        return Grid.of(self.song, self.steps_per_beat)
 
     @cached_property
     def lanes(self) -> list[Lane]:
         """The notes of the song."""
-        return find_lanes(self.original, self.grid)
+        return find_lanes(self.song, self.grid)
 
     @cached_property
     def complete(self) -> Sequence:
         roll = make_roll(self.lanes, self.grid)
         return Sequence(roll, np.zeros(roll.shape, bool))
 
-    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Song:
+    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
         self._check_shape(missing)
-        return refill(self.original, self.grid, self.lanes, missing, values)
+        return refill(self.song, self.grid, self.lanes, missing, values, self.track)
 
-    def content(self, filled: Song) -> bytes:
-        """Return the content of a MIDI file."""
-        return filled.to_bytes()
+    def content(self, filled: Any) -> bytes:
+        """Return the content of a file like the original."""
+        return bytes(filled.to_bytes())
 
-    def plain(self, filled: Song) -> str:
-        """Return the MIDI file in base64."""
-        return base64.b64encode(filled.to_bytes()).decode("ascii")
+    def plain(self, filled: Any) -> str:
+        """Return the file in base64."""
+        return base64.b64encode(self.content(filled)).decode("ascii")
 
-    def view(self, filled: Song) -> dict[str, Any]:
+    def view(self, filled: Any) -> dict[str, Any]:
         """Return the notes as [key, first step, step after the last, velocity].
 
         For the original there are also the number of steps, the steps that bars begin at, and the
         seconds at which steps begin.
         """
         if filled is not self.original:
-            return {"notes": _notes(SongItem(filled, self.steps_per_beat, self.name).lanes)}
+            return {"notes": _notes(type(self)(filled, self.steps_per_beat, self.name).lanes)}
         ticks = [self.grid.tick(line) for line in range(self.grid.steps + 1)]
         return {
             "notes": _notes(self.lanes),
             "steps": self.grid.steps,
             "bars": sorted(set(self._bar_lines)),
-            "seconds": self.original.seconds(ticks),
+            "seconds": self.song.seconds(ticks),
         }
 
+    def doubts(self, missing: Bool[np.ndarray, "T D"]) -> list[str]:
+        """Return a sentence if the music there is too fine for the grid."""
+        if not has_finer_notes(self.lanes, self.grid, missing):
+            return []
+        return [
+            f"{self.name} has notes around the gap that are too short for the model's grid of "
+            f"{self.steps_per_beat} steps to the quarter note: new notes keep to the grid."
+        ]
+
     def steps_of_bars(self, first: int, stop: int) -> slice:
-        lines = self._bar_lines
+        lines, zero = self._bar_lines, self.first_bar
         first, stop = whole_number("first", first, -(2**31)), whole_number("stop", stop, -(2**31))
         for bar in (first, stop - 1):
-            if not 1 <= bar <= len(lines):
+            if not zero <= bar < zero + len(lines):
                 bars = "1 bar" if len(lines) == 1 else f"{len(lines)} bars"
+                bars += ", from bar 0" if zero == 0 else ""
                 raise CaesuraError(f"{self.name} has no bar {bar}; it has {bars}.")
         if stop <= first:
             raise CaesuraError(f"There is no bar from bar {first} to before bar {stop}.")
-        return slice(lines[first - 1], [*lines, self.grid.steps][stop - 1])
+        return slice(lines[first - zero], [*lines, self.grid.steps][stop - zero])
+
+    @property
+    def first_bar(self) -> int:
+        """The number of the first bar."""
+        return 1
+
+    @property
+    def _bar_starts(self) -> list[Fraction]:
+        """The ticks at which bars begin."""
+        return self.song.bars
 
     @property
     def _bar_lines(self) -> list[int]:
         """The lines of the grid that bars begin at."""
-        return [min(self.grid.line(start), self.grid.steps) for start in self.original.bars]
+        return [min(self.grid.line(start), self.grid.steps) for start in self._bar_starts]
+
+
+class ScoreItem(SongItem):
+    """A score in MusicXML, whose notes are written back where they stand in the file."""
+
+    suffix: ClassVar[str] = ".musicxml"
+
+    @cached_property
+    def song(self) -> Song:
+        score: Score = self.original
+        return score.song(self.steps_per_beat)
+
+    @property
+    def first_bar(self) -> int:
+        """Bars have the numbers of the page: an upbeat may have the number 0."""
+        return 0 if self.original.measures[0].number.strip() == "0" else 1
+
+    @property
+    def _bar_starts(self) -> list[Fraction]:
+        return [measure.start * self.grid.ticks_per_beat for measure in self.original.measures]
+
+    def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
+        """Return the score with other notes where `missing`; new ones are coloured."""
+        filled = super().write(values, missing)
+        ticks = self.grid.ticks_per_beat
+
+        def is_missing(pitch: int, start: Fraction, stop: Fraction) -> bool:
+            key = pitch - LOWEST_KEY
+            first = min(self.grid.line(start * ticks), self.grid.steps - 1)
+            last = max(self.grid.line(stop * ticks), first + 1)
+            return 0 <= key < KEYS and bool(missing[first:last, key].any())
+
+        after = find_lanes(filled, self.grid)
+        sounds = self._sounds(self.lanes), self._sounds(after)
+        return rescore(self.original, *sounds, is_missing, self.steps_per_beat)
+
+    def _sounds(self, lanes: list[Lane]) -> list[set[Sound]]:
+        """The notes of each stream of the score, which is a track of the song."""
+        ticks = self.grid.ticks_per_beat
+        sounds: list[set[Sound]] = [set() for _ in self.original.streams]
+        for lane in lanes:
+            for note in lane.notes:
+                times = Fraction(note.on_tick, ticks), Fraction(note.off_tick, ticks)
+                sounds[lane.voice.track].add(Sound(lane.key + LOWEST_KEY, *times))
+        return sounds
+
+
+class PackedScoreItem(ScoreItem):
+    """A score that came as compressed MusicXML."""
+
+    suffix: ClassVar[str] = ".mxl"
 
 
 class RollItem(MusicItem):

@@ -13,9 +13,11 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds.base import Arranging, Kind
 from caesura.kinds.music.arrange import Composition
 from caesura.kinds.music.choice import by_agreement
-from caesura.kinds.music.items import MusicItem, RollItem, SongItem
+from caesura.kinds.music.items import MusicItem, PackedScoreItem, RollItem, ScoreItem, SongItem
 from caesura.kinds.music.midi import Song, read_midi
+from caesura.kinds.music.mxl import ZIP
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
+from caesura.kinds.music.score import Score
 from caesura.sequence import FrameSpec
 
 if TYPE_CHECKING:
@@ -28,9 +30,10 @@ NUMPY = b"\x93NUMPY"  # the first bytes of what NumPy saves
 class Music(Kind):
     """Music on a grid of `steps_per_beat` steps to the quarter note.
 
-    Music is a MIDI file, by its path or as a `Song`, or a roll: an array [steps, 88] of 0 and 1, or
-    the path of one that NumPy saved, in which NaN is missing. `Grid` says at which steps a note
-    sounds. Drums and notes off the keyboard are not seen, and stay as they are.
+    Music is a MIDI file, by its path or as a `Song`, a MusicXML file, by its path or as a `Score`,
+    or a roll: an array [steps, 88] of 0 and 1, or the path of one that NumPy saved, in which NaN is
+    missing. `Grid` says at which steps a note sounds. Drums and notes off the keyboard are not
+    seen, and stay as they are.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ class Music(Kind):
     name: ClassVar[str] = "music"
     head: ClassVar[str] = "bernoulli"
     options: ClassVar[tuple[str, ...]] = ("steps_per_beat",)
-    suffixes: ClassVar[tuple[str, ...]] = (".mid", ".midi", ".npy")
+    suffixes: ClassVar[tuple[str, ...]] = (".mid", ".midi", ".musicxml", ".mxl", ".npy")
     binary: ClassVar[bool] = True
     draws: ClassVar[int] = 8
     arranging: ClassVar[type[Arranging] | None] = Composition
@@ -68,8 +71,10 @@ class Music(Kind):
 
     @classmethod
     def load(cls, path: Path) -> Any:
-        """Return the song in a MIDI file, or the roll in a file that NumPy saved."""
+        """Return the song or score in a file, or the roll in a file that NumPy saved."""
         content = read_midi(path)
+        if _is_score(content):
+            return Score.load(path)
         if not content.startswith(NUMPY):
             return Song.from_bytes(content, f"The file '{path}'")
         try:
@@ -107,20 +112,24 @@ class Music(Kind):
         item: MusicItem
         if isinstance(music, Song):
             item = SongItem(music, self.steps_per_beat, music.name)
+        elif isinstance(music, Score):
+            kind = ScoreItem if music.archive is None else PackedScoreItem
+            item = kind(music, self.steps_per_beat, music.name)
         elif isinstance(music, list | tuple) or hasattr(music, "__array__"):
             name = "The roll" if path is None else f"The file '{path}'"
             item = RollItem(music, self.steps_per_beat, name)
         else:
             raise CaesuraError(
-                f"Music is a MIDI file, a Song or an array [steps, {KEYS}], "
+                f"Music is a MIDI or MusicXML file, a Song, a Score or an array [steps, {KEYS}], "
                 f"not {type(data).__name__}."
             )
         _ = item.sequence  # so that mistakes are found here
         return item
 
     def open_content(self, content: Any) -> MusicItem:
-        """Return the content of a MIDI file as an item."""
-        return self.open(Song.from_bytes(content))
+        """Return the content of a MIDI or MusicXML file as an item."""
+        score = _is_score(content)
+        return self.open(Score.from_bytes(content) if score else Song.from_bytes(content))
 
     def component(self, number: int) -> int:
         return number - LOWEST_KEY
@@ -157,3 +166,8 @@ class Music(Kind):
         slice(8, 24, None)
         """
         return self.open(song).steps_of_bars(first, stop)
+
+
+def _is_score(content: bytes) -> bool:
+    """Whether a file begins as MusicXML does, compressed or not."""
+    return content.startswith(ZIP) or content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<"

@@ -6,13 +6,16 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int8
+from jaxtyping import Bool, Int8
 
 from caesura.errors import CaesuraError
 from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Song
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, MOST_STEPS
+from caesura.sequence import runs
 
 DRUMS = 9  # the channel that is called 10 on instruments
+BEATS_NEAR = 4  # before and after a gap, where notes show how fine its music is
+APART = 0.4  # of a step: notes that begin less far apart are meant to begin together
 
 
 @dataclass(frozen=True)
@@ -161,3 +164,22 @@ def make_roll(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
         np.add.at(change, [note.stop for note in notes], -1)
         roll[:, key] = change.cumsum()[:-1] > 0
     return roll
+
+
+def has_finer_notes(lanes: list[Lane], grid: Grid, missing: Bool[np.ndarray, "T D"]) -> bool:
+    """Return whether two notes that follow each other in or near a gap fall on one line.
+
+    Only the keys that are missing somewhere count.
+    """
+    reach = BEATS_NEAR * grid.steps_per_beat
+    near = np.zeros(grid.steps, bool)
+    for start, stop in runs(np.any(missing, axis=1)):
+        near[max(start - reach, 0) : stop + reach] = True
+    keys: Bool[np.ndarray, " 88"] = np.any(missing, axis=0)
+    ticks: dict[tuple[Voice, int], list[int]] = defaultdict(list)
+    for lane in lanes:
+        for note in lane.notes if keys[lane.key] else []:
+            if near[note.first]:
+                ticks[lane.voice, grid.line(note.on_tick)].append(note.on_tick)
+    least = APART * grid.ticks_per_beat / grid.steps_per_beat
+    return any(max(each) - min(each) >= least for each in ticks.values())

@@ -97,10 +97,18 @@ class Space:
         self._edit.strike(self.lane, max([tick, *self._ends[max(gone - 1, 0) : gone]]), velocity)
 
 
-def refill(song: Song, grid: Grid, lanes: list[Lane], missing: Keys, values: Roll) -> Song:
-    """Return the song that has `values` where `missing`."""
+def refill(
+    song: Song,
+    grid: Grid,
+    lanes: list[Lane],
+    missing: Keys,
+    values: Roll,
+    track: int | None = None,
+) -> Song:
+    """Return the song that has `values` where `missing`; new notes go to `track` if it is given."""
     edit = Edit(song, grid)
-    voices = Voices(song, grid, lanes, missing)
+    own = lanes if track is None else [lane for lane in lanes if lane.voice.track == track]
+    voices = Voices(song, grid, own, missing)
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
         spaces = {lane.voice: Space(lane, edit, gone) for lane in lanes if lane.key == key}

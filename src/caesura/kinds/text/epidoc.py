@@ -17,8 +17,6 @@ the same with ``precision="low"``                         about five: four to si
 All other elements are read as if they were not there. Only divisions ``<div type="edition">`` are
 read if there are any, else ``<body>``, else ``<text>``, else everything.
 
-The parser is the expat of Python's standard library. It opens no files, and a document type with
-declarations is refused, so nothing can grow while it is read: there is no need for another library.
 The tree is never written anew: a fill replaces the characters of its gap.
 """
 
@@ -26,15 +24,14 @@ import re
 from collections.abc import Sequence, Set
 from itertools import groupby
 from typing import NamedTuple
-from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 from caesura.errors import CaesuraError
 from caesura.kinds.text.document import Builder, Document, State, about
 from caesura.kinds.text.normalise import CLUSTER
+from caesura.kinds.xml import Reader
 
 MOST_BYTES = 32 << 20
-DEEPEST = 200  # elements inside each other
 PLAIN = re.compile(r"[^<>&\r\n]*")  # has no markup
 OPENING = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE\s|(?:\w+:)?(?:TEI|TEI\.2|text|body|div|ab)[\s>/])")
 GAP_END = re.compile(rb"</(?:[^\s<>:]+:)?gap\s*>")
@@ -161,66 +158,6 @@ def _supplied(letters: str, probability: float | None) -> str:
         word = "high" if probability >= 0.9 else "medium" if probability >= 0.5 else "low"
         cert = f' cert="{word}"'
     return f'<supplied reason="lost"{cert} resp="#caesura">{escape(letters)}</supplied>'
-
-
-class Reader:
-    """Reads a file; what it meets is left to the classes derived from it."""
-
-    def __init__(self, content: bytes) -> None:
-        self.content, self.depth = content, 0
-        self.parser = parser = expat.ParserCreate("utf-8")
-        parser.buffer_text = False  # each piece of text comes with its own place
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self.text
-        parser.XmlDeclHandler = self._declaration
-        parser.StartDoctypeDeclHandler = self._doctype
-        # There is no handler for external entities: expat opens no files.
-
-    def read(self) -> None:
-        """Read everything, or raise one sentence."""
-        try:
-            self.parser.Parse(self.content, True)
-        except expat.ExpatError as error:
-            reason, column = expat.ErrorString(error.code), error.offset + 1
-            raise CaesuraError(
-                f"The XML cannot be read: {reason} at line {error.lineno}, column {column}."
-            ) from error
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Open an element."""
-
-    def end(self, name: str) -> None:
-        """Close an element."""
-
-    def text(self, text: str) -> None:
-        """Meet a piece of text."""
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise CaesuraError(f"The XML is nested more than {DEEPEST} deep at {self._where()}.")
-        self.start(name.rpartition(":")[2], attributes)
-
-    def _end(self, name: str) -> None:
-        self.depth -= 1
-        self.end(name.rpartition(":")[2])
-
-    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
-        """Refuse other encodings, since what is written has to agree with them."""
-        if encoding is not None and encoding.lower() not in ("utf-8", "utf8"):
-            raise CaesuraError(f"The XML says that it is '{encoding}': save it as UTF-8.")
-
-    def _doctype(self, name: str, system: object, public: object, declares: int) -> None:
-        """Refuse declarations: entities and default attributes can grow without bound."""
-        if declares:
-            raise CaesuraError(
-                f"The DOCTYPE of the XML has declarations at {self._where()}: remove them."
-            )
-
-    def _where(self) -> str:
-        line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber
-        return f"line {line}, column {column + 1}"
 
 
 class Zones(Reader):

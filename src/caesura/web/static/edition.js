@@ -1,6 +1,6 @@
 // The view for damaged texts: fill lacunae, accept readings, ask about one's own, and export.
 import { ask } from "./api.js";
-import { options, percent, roughly } from "./elements.js";
+import { options, percent, relabel, roughly } from "./elements.js";
 import { exportJson, exportText } from "./export.js";
 import { onFile } from "./files.js";
 import { LacunaCard } from "./lacuna.js";
@@ -12,14 +12,15 @@ import { Work } from "./work.js";
 const GREEK = "Διονύσιος Ζή(νωνι) χα[ίρειν]. εἰ ἔρρωσαι καὶ τὰ ἄλλ[.]\nσοι κατὰ λόγον [c.5], εἴη ἂν ὡς ἐγὼ\nθέλω. κα[...]ς δ᾽ ἂν [---] γράψας μοι.";
 const LATIN = "In the na[..] of the Lord, am[c.3]. I, Thom(as) of [---],\nhave given to the ch[....] of Saint Mary\nall the la[n]d that I ho[..]";
 const EXAMPLE_NAME = "example";
-const MOST_PAST = 100; // changes that can be undone
+const MOST_PAST = 30; // changes that can be undone
 const $ = (id) => document.getElementById(id);
 
 export function startEdition(models) {
   const editor = $("edition-editor");
   const work = new Work($("edition-fill"), $("edition-status"));
   // By the numbers of lacunae: `accepted` readings, `patterns`, readings of one's `own` to be
-  // weighed, and what was `found`. `view` is the text as the server has read it.
+  // weighed, and what was `found`. `view` is the text as the server has read it. `past` has what the
+  // user had asked for before each change.
   let page = load("edition");
   let chosen = null;
   const leaf = new Leaf($("leaf"), { look, open: openCard, free });
@@ -31,7 +32,7 @@ export function startEdition(models) {
   const usual = () => (model().strategies.includes("search") ? "search" : model().strategy);
   const gaps = () => page.view?.gaps ?? [];
   const isOpen = (number) => page.accepted[number] === undefined;
-  const fresh = () => ({ accepted: {}, patterns: {}, own: {}, past: [], found: {}, answer: null });
+  const fresh = () => ({ accepted: {}, patterns: {}, own: {}, found: {}, answer: null });
 
   function example() {
     return { text: model().fields.alphabet.includes("α") ? GREEK : LATIN, name: EXAMPLE_NAME };
@@ -44,14 +45,30 @@ export function startEdition(models) {
   }
 
   function remember() {
-    const { view, found, answer, ...rest } = page;
-    save("edition", [{ ...rest, view: null, found: {}, answer: null }, { view }, { found, answer }]);
+    const { view, found, answer, past, ...rest } = page;
+    const first = { ...rest, view: null, found: {}, answer: null, past: [] };
+    save("edition", [first, { view }, { found, answer }, { past }]);
+  }
+
+  function wanted() {
+    const { text, name, lost, model, strategy, accepted, patterns, own } = page;
+    const filled = Boolean(page.answer || work.running);
+    return { text, name, lost, model, strategy, accepted, patterns, own, filled };
+  }
+
+  function keep() {
+    page.past = [...page.past, wanted()].slice(-MOST_PAST);
   }
 
   // Read a text anew, by some other text, model or rule; the server's sentence says what is wrong.
   async function read(changes) {
     work.stop();
-    Object.assign(page, fresh(), changes, { view: null });
+    if (page.view) keep();
+    await readAs({ ...fresh(), ...changes });
+  }
+
+  async function readAs(changes) {
+    Object.assign(page, changes, { view: null });
     chosen = null;
     const text = page.text;
     let problem = "";
@@ -68,6 +85,14 @@ export function startEdition(models) {
     else closeEditor();
     draw();
     remember();
+  }
+
+  // The text must be read again after this.
+  function useModel(name, strategy = null) {
+    if (page.view) keep();
+    Object.assign(page, { model: name, strategy, view: null });
+    $("edition-model").value = model().name;
+    offerStrategies();
   }
 
   // A problem of the text stands next to it.
@@ -141,7 +166,7 @@ export function startEdition(models) {
 
   // What is accepted can be taken back, one change after the other.
   function change(accepted) {
-    page.past = [...page.past, page.accepted].slice(-MOST_PAST);
+    keep();
     page.accepted = accepted;
     changed();
   }
@@ -165,11 +190,26 @@ export function startEdition(models) {
     change(rest);
   }
 
-  function undo() {
-    if (!page.past.length) return;
-    page.accepted = page.past.at(-1);
+  async function undo() {
+    const before = page.past.at(-1);
+    if (!before) return;
+    work.stop();
     page.past = page.past.slice(0, -1);
-    changed();
+    closeEditor(); // what is typed there has not been read yet
+    const { filled, ...asked } = before;
+    const same = ["text", "model", "lost"].every((name) => `${page[name]}` === `${asked[name]}`);
+    if (same && page.view) {
+      Object.assign(page, asked);
+    } else {
+      page.view = null;
+      useModel(asked.model, asked.strategy);
+      await readAs({ ...fresh(), ...asked });
+    }
+    if (!filled) Object.assign(page, { found: {}, answer: null });
+    draw();
+    remember();
+    if (filled) changed();
+    else work.say("The last change is undone.");
   }
 
   function weigh(part) {
@@ -181,9 +221,10 @@ export function startEdition(models) {
 
   function constrain(pattern) {
     const before = page.patterns;
+    keep();
     const { [chosen]: _, ...rest } = before;
     page.patterns = pattern ? { ...rest, [chosen]: pattern } : rest;
-    fill(() => (page.patterns = before));
+    fill(() => Object.assign(page, { patterns: before, past: page.past.slice(0, -1) }));
   }
 
   function draw() {
@@ -233,9 +274,7 @@ export function startEdition(models) {
   function openEditor(problem = "") {
     if (editor.hidden) editor.value = page.text;
     editor.hidden = false;
-    $("leaf").hidden = true;
-    $("edition-edit").setAttribute("aria-pressed", true);
-    $("edition-edit").textContent = "Done";
+    showEditor();
     editor.focus();
     const [, line, column] = problem.match(/line (\d+), column (\d+)/) ?? [];
     if (!line) return;
@@ -247,9 +286,13 @@ export function startEdition(models) {
 
   function closeEditor() {
     editor.hidden = true;
-    $("leaf").hidden = false;
-    $("edition-edit").setAttribute("aria-pressed", false);
-    $("edition-edit").textContent = "Edit text";
+    showEditor();
+  }
+
+  function showEditor() {
+    $("leaf").hidden = !editor.hidden;
+    $("edition-edit").setAttribute("aria-pressed", !editor.hidden);
+    relabel($("edition-edit"), ["Edit text", "Done"], editor.hidden ? "Edit text" : "Done");
   }
 
   // The text that was typed is read; what was accepted is lost only if it has changed.
@@ -301,9 +344,7 @@ export function startEdition(models) {
     openFile,
   );
   $("edition-model").addEventListener("change", (event) => {
-    page.model = event.target.value;
-    page.strategy = null;
-    offerStrategies();
+    useModel(event.target.value);
     read(page.name === EXAMPLE_NAME ? example() : {});
   });
   $("edition-strategy").addEventListener("change", (event) => {
@@ -314,9 +355,10 @@ export function startEdition(models) {
   const offerStrategies = () => options($("edition-strategy"), model().strategies, strategy());
 
   if (!page?.past) {
-    page = { model: models[0].name, strategy: null, seed: 0, lost: [], view: null, ...fresh() };
+    page = { model: models[0].name, strategy: null, seed: 0, lost: [], view: null, past: [], ...fresh() };
     Object.assign(page, example());
   }
+  page.past = page.past.filter(({ text }) => text !== undefined); // as older versions kept it
   options($("edition-model"), models.map((m) => m.name), page.model);
   offerStrategies();
   if (page.view) draw();
@@ -324,10 +366,7 @@ export function startEdition(models) {
   return {
     open: ({ text, model: name }) => {
       editor.hidden = true;
-      page.model = name;
-      page.strategy = null;
-      $("edition-model").value = model().name;
-      offerStrategies();
+      useModel(name);
       read({ text, name: "text" });
     },
   };

@@ -43,6 +43,14 @@ const WORDS = { " ": "space", "\n": "line break", "\t": "tab" };
 export const visible = (character) => NAMES[character] ?? character;
 export const spoken = (character) => WORDS[character] ?? character;
 
+// Give a button several labels, one of which is shown; its size and its place stay the same.
+export function relabel(button, labels, shown) {
+  button.classList.add("steady");
+  button.replaceChildren(
+    ...labels.map((text) => element("span", { text, className: text === shown ? "" : "unshown" })),
+  );
+}
+
 // A choice that is shown only where there is something to choose.
 export function options(select, values, chosen) {
   select.replaceChildren(...values.map((value) => element("option", { value, text: value })));

@@ -1,7 +1,8 @@
 // The music view: erase notes, fill them, look and listen.
 import { ask } from "./api.js";
-import { bar, element, options, percent } from "./elements.js";
+import { bar, element, options, percent, relabel } from "./elements.js";
 import { download, onFile } from "./files.js";
+import { History } from "./history.js";
 import { KEYS, LOWEST, Mask } from "./mask.js";
 import { Player } from "./player.js";
 import { keyName, Roll } from "./roll.js";
@@ -20,6 +21,19 @@ export function startMusic(models) {
   const roll = new Roll($("roll"), $("scroller"), $("spacer"));
   const work = new Work($("music-fill"), $("music-status"));
   const player = new Player(moved);
+  // A page is never changed in place, except for its fields.
+  const history = new History($("music-undo"), ({ page: before, score: song }) => {
+    work.stop();
+    player.stop();
+    asking = null;
+    page = before;
+    score = song;
+    $("music-model").value = model().name;
+    offerStrategies();
+    took();
+    work.say("The last change is undone.");
+  });
+  const kept = () => ({ page: { ...page }, score });
   let page = load("music") ?? { model: models[0].name, strategy: null, seed: 0 };
   let score = null; // the song as it was opened, on the grid
   let mask = new Mask(0);
@@ -27,7 +41,7 @@ export function startMusic(models) {
 
   const model = () => models.find((m) => m.name === page.model) ?? models[0];
 
-  async function open(name, sequence, erased) {
+  async function open(name, sequence, erased, before = kept()) {
     work.stop();
     player.stop();
     const mine = (asking = {});
@@ -39,6 +53,7 @@ export function startMusic(models) {
       return;
     }
     if (asking !== mine) return;
+    if (score) history.keep(before);
     score = { ...told, notes: told.notes.map(named) };
     page = { ...page, name, sequence, erased: erased(score), pinned: [], answer: null, shown: BEFORE };
     took();
@@ -90,6 +105,7 @@ export function startMusic(models) {
       const ranked = fills.candidates.map((one) => one.sequence);
       const rank = (n) => ranked.indexOf(fills.samples[n]);
       const order = fills.samples.map((_, n) => n).sort((a, b) => rank(a) - rank(b));
+      if (page.answer) history.keep(kept());
       page.answer = {
         versions: order.map((n) => ({
           sequence: fills.samples[n],
@@ -181,8 +197,9 @@ export function startMusic(models) {
   }
 
   function drawNewNotes(sure) {
-    const kept = page.pinned.map((pin) => ({ ...pin, pinned: true }));
-    const notes = [...fresh().filter((note) => !note.pinned), ...kept].sort((a, b) => a.first - b.first);
+    const pins = page.pinned.map((pin) => ({ ...pin, pinned: true }));
+    const notes = [...fresh().filter((note) => !note.pinned), ...pins];
+    notes.sort((a, b) => a.first - b.first || a.key - b.key); // so that none moves when it is kept
     $("notes-hint").hidden = notes.length > 0;
     $("new-notes").replaceChildren(
       ...notes.map((note) => {
@@ -203,6 +220,7 @@ export function startMusic(models) {
   function togglePin(note) {
     const same = (pin) => pin.key === note.key && pin.first === note.first && pin.stop === note.stop;
     const { key, first, stop } = note;
+    history.keep(kept());
     page.pinned = page.pinned.some(same)
       ? page.pinned.filter((pin) => !same(pin))
       : [...page.pinned, { key, first, stop }];
@@ -222,6 +240,7 @@ export function startMusic(models) {
 
   function change(box, missing) {
     work.stop();
+    history.keep(kept());
     mask.set(box, missing);
     page.erased = mask.boxes;
     page.pinned = page.pinned.filter(({ key, first }) => mask.has(first, key));
@@ -280,12 +299,13 @@ export function startMusic(models) {
 
   function moved(step) {
     roll.cursor = step;
-    if (step === null) for (const id of ["music-play", "music-play-gap"]) $(id).textContent = LABELS[id];
+    if (step === null) for (const id of Object.keys(LABELS)) label(id, LABELS[id]);
     else roll.reveal(step, { anywhere: true });
     roll.draw();
   }
 
   const LABELS = { "music-play": "Play", "music-play-gap": "Play around the gap" };
+  const label = (id, shown) => relabel($(id), [LABELS[id], "Stop"], shown);
 
   function play(aroundGap) {
     if (!score) return;
@@ -298,10 +318,11 @@ export function startMusic(models) {
     const filled = page.answer && page.shown !== BEFORE;
     const notes = filled ? page.answer.versions[page.shown].notes.map(named) : notesOf(BEFORE);
     player.play(notes, score.seconds, first, stop);
-    $(aroundGap ? "music-play-gap" : "music-play").textContent = "Stop";
+    label(aroundGap ? "music-play-gap" : "music-play", "Stop");
   }
 
   for (const id of Object.keys(LABELS)) {
+    label(id, LABELS[id]);
     $(id).addEventListener("click", () => (player.playing ? player.stop() : play(id === "music-play-gap")));
   }
 
@@ -350,9 +371,10 @@ export function startMusic(models) {
   options($("music-model"), models.map((m) => m.name), page.model);
   offerStrategies();
   $("music-model").addEventListener("change", (event) => {
+    const before = kept();
     Object.assign(page, { model: event.target.value, strategy: null });
     offerStrategies();
-    if (page.sequence) open(page.name, page.sequence, () => []); // its grid may be another
+    if (page.sequence) open(page.name, page.sequence, () => [], before); // its grid may be another
   });
   $("music-strategy").addEventListener("change", (event) => {
     page.strategy = event.target.value;

@@ -3,6 +3,7 @@ import { ask, askLines } from "./api.js";
 import { Chart } from "./chart.js";
 import { element, options } from "./elements.js";
 import { download, onFile } from "./files.js";
+import { History } from "./history.js";
 import { load, save } from "./store.js";
 import { isDaily, written } from "./ticks.js";
 import { Work } from "./work.js";
@@ -20,6 +21,15 @@ export function startSeries(models) {
   let table = null; // as it was opened
   let charts = [];
   let asking = null; // which table was opened last
+  const history = new History($("series-undo"), ({ page: before, table: told }) => {
+    work.stop();
+    asking = null;
+    page = before;
+    $("series-model").value = page.model ?? ITSELF;
+    took(told);
+    work.say("The last change is undone.");
+  });
+  const kept = () => ({ page: { ...page }, table });
 
   async function open(name, sequence) {
     work.stop();
@@ -32,6 +42,7 @@ export function startSeries(models) {
       return;
     }
     if (asking !== mine) return;
+    if (table) history.keep(kept());
     page = { model: page.model, name, sequence, left: [], range: null, answer: null };
     took(told);
     work.say(told.others.length ? `These columns hold no numbers and are not drawn: ${told.others.join(", ")}.` : "");
@@ -76,6 +87,7 @@ export function startSeries(models) {
       readout,
     );
     box.addEventListener("change", () => {
+      history.keep(kept());
       page.left = box.checked ? page.left.filter((other) => other !== name) : [...page.left, name];
       forget();
     });
@@ -158,6 +170,7 @@ export function startSeries(models) {
     }
     const asked = { sequence: page.sequence, model: page.model };
     if (page.model === null) asked.columns = columns.map(({ name }) => name);
+    if (page.answer) history.keep(kept());
     page.answer = null;
     draw();
     progress(null);
@@ -318,6 +331,7 @@ export function startSeries(models) {
   );
   options($("series-model"), [ITSELF, ...models.map((model) => model.name)], page.model ?? ITSELF);
   $("series-model").addEventListener("change", (event) => {
+    if (table) history.keep(kept());
     page.model = event.target.value === ITSELF ? null : event.target.value;
     if (table) forget();
   });

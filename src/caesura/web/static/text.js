@@ -1,7 +1,8 @@
 // The text view: erase characters, fill the gaps, and choose among the readings of each.
 import { askLines } from "./api.js";
-import { bar, element, options, percent, roughly, visible } from "./elements.js";
+import { bar, element, options, percent, relabel, roughly, visible } from "./elements.js";
 import { escaped, marked, runs } from "./gaps.js";
+import { History } from "./history.js";
 import { drawLengths } from "./lengths.js";
 import { endOf, improve } from "./search.js";
 import { load, save } from "./store.js";
@@ -26,6 +27,24 @@ export function startText(models, show) {
   if (!page?.found) page = { ...example(), model: models[0].name, strategy: null, seed: 0, found: {} };
   let place = null; // the first place of the gap that is looked at
   let shownAll = false;
+  const history = new History($("text-undo"), (before) => {
+    work.stop();
+    editor.hidden = true; // what is typed there is not a part of the page yet
+    showEditor();
+    page = before;
+    place = null;
+    $("text-model").value = model().name;
+    offerStrategies();
+    draw();
+    remember();
+    work.say("The last change is undone.");
+  });
+  const kept = () => ({
+    ...page,
+    missing: [...page.missing],
+    chosen: { ...page.chosen },
+    found: { ...page.found },
+  });
 
   const model = () => models.find((m) => m.name === page.model) ?? models[0];
   const strategy = () => page.strategy ?? model().strategy;
@@ -68,7 +87,8 @@ export function startText(models, show) {
     return { model: name, sequence: sent.join(""), strategy, seed };
   }
 
-  function fill() {
+  // The answer that it replaces is kept, unless what it was an answer to has been.
+  function fill({ replaces = true } = {}) {
     closeEditor();
     if (!page.missing.some(Boolean)) {
       work.say("Nothing is erased yet: drag over some characters first.");
@@ -80,16 +100,22 @@ export function startText(models, show) {
       return;
     }
     const asked = question();
+    let before = replaces && page.joint ? kept() : null;
+    const took = (fill) => {
+      if (before) history.keep(before);
+      before = null;
+      take(fill);
+    };
     work.run(async (signal) => {
       let answer;
       if (strategy() === "gsn") {
         const chain = askLines("/api/fill/chain", { ...asked, draws: CHAIN_DRAWS }, signal);
         for await (const { steps, fill } of chain) {
           work.say(`The chain settles: ${steps} of 100 steps are done.`, "working");
-          take((answer = fill));
+          took((answer = fill));
         }
       } else {
-        answer = await improve(asked, signal, work, take);
+        answer = await improve(asked, signal, work, took);
       }
       return told(answer);
     });
@@ -134,22 +160,25 @@ export function startText(models, show) {
       work.say(`“${gapChar()}” marks what is missing, so it cannot be put in.`, "problem");
       return;
     }
+    history.keep(kept());
     page.chosen[first] = part;
-    fill();
+    fill({ replaces: false });
     draw();
     remember();
     gapAt(first)?.focus();
   }
 
   function unchoose(first) {
+    history.keep(kept());
     delete page.chosen[first];
-    fill();
+    fill({ replaces: false });
     draw();
     remember();
     gapAt(first)?.focus();
   }
 
   function erase(first, last) {
+    history.keep(kept());
     page.missing.fill(true, first, last + 1);
     for (const [start, stop] of gaps()) {
       if (start <= last && stop >= first) delete page.chosen[start];
@@ -186,7 +215,7 @@ export function startText(models, show) {
     if (entry) entry.tabIndex = 0; // one stop for Tab; the arrow keys go on from there
     if (focused) entry?.focus();
     $("text-legend").style.visibility = Object.keys(page.found).length ? "" : "hidden";
-    $("text-again").hidden = strategy() === "search"; // to which the seed hardly matters
+    $("text-again").disabled = strategy() === "search"; // to which the seed hardly matters
     drawCard();
     drawJoint();
   }
@@ -364,19 +393,22 @@ export function startText(models, show) {
   function openEditor() {
     editor.value = question().sequence;
     editor.hidden = false;
-    sheet.hidden = true;
-    $("text-edit").setAttribute("aria-pressed", true);
-    $("text-edit").textContent = "Done";
+    showEditor();
     editor.focus();
+  }
+
+  function showEditor() {
+    sheet.hidden = !editor.hidden;
+    $("text-edit").setAttribute("aria-pressed", !editor.hidden);
+    relabel($("text-edit"), ["Edit text", "Done"], editor.hidden ? "Edit text" : "Done");
   }
 
   function closeEditor() {
     if (editor.hidden) return;
     editor.hidden = true;
-    sheet.hidden = false;
-    $("text-edit").setAttribute("aria-pressed", false);
-    $("text-edit").textContent = "Edit text";
+    showEditor();
     if (editor.value === question().sequence) return;
+    history.keep(kept());
     page.characters = [...editor.value];
     page.missing = marked(page.characters, model().fields);
     page.chosen = {};
@@ -389,6 +421,7 @@ export function startText(models, show) {
 
   function reset(changes) {
     closeEditor();
+    history.keep(kept());
     forget();
     Object.assign(page, changes);
     place = null;
@@ -441,6 +474,7 @@ export function startText(models, show) {
     draw();
     remember();
   });
+  showEditor();
   draw();
   return {};
 }

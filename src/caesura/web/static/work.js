@@ -1,4 +1,5 @@
 // One piece of work at a time for a view: a button starts and stops it, a status line reports.
+import { relabel } from "./elements.js";
 
 const SLOW = 1500; // milliseconds until the reason for the wait is shown
 const REASON = "Filling… The first time takes some seconds longer, to compile.";
@@ -9,13 +10,14 @@ export class Work {
     this.status = status;
     this.label = button.textContent;
     this.running = null;
+    this.show(this.label);
   }
 
   // `job(signal)` returns the sentence to end with, or nothing.
   async run(job, reason = REASON) {
     this.stop();
     const running = (this.running = new AbortController());
-    this.button.textContent = "Stop";
+    this.show("Stop");
     this.say("Filling…", "working");
     this.slow = setTimeout(() => this.say(reason, "working"), SLOW);
     try {
@@ -28,9 +30,13 @@ export class Work {
     } finally {
       if (this.running === running) {
         this.running = null;
-        this.button.textContent = this.label;
+        this.show(this.label);
       }
     }
+  }
+
+  show(label) {
+    relabel(this.button, [this.label, "Stop"], label);
   }
 
   stop() {
