@@ -1,7 +1,6 @@
-"""The pictures of the tutorials, drawn by the code that is printed on their pages.
+"""The pictures of a tutorial, drawn by the code that is printed on its page.
 
-    python benchmarks/page_pictures.py                    # all of them
-    python benchmarks/page_pictures.py tutorial-music     # those of one page
+    python benchmarks/page_pictures.py tutorial-music
 
 The code of a page saves its pictures into the current directory, which is docs/pictures here.
 """
@@ -42,5 +41,5 @@ def run(page: Path) -> None:
 
 if __name__ == "__main__":
     os.chdir(DOCS / "pictures")
-    for name in sys.argv[1:] or TUTORIALS:
-        run(DOCS / f"{name}.md")
+    (name,) = sys.argv[1:]  # one page a process: JAX counts its cores at its first use
+    run(DOCS / f"{name}.md")
