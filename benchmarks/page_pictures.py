@@ -2,16 +2,18 @@
 
     python benchmarks/page_pictures.py tutorial-music
 
-The code of a page saves its pictures into the current directory, which is docs/pictures here.
+The code runs in a temporary directory, and the pictures that it saves go to docs/pictures.
 """
 
 import ast
 import os
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 TUTORIALS = ["tutorial-text", "tutorial-music", "tutorial-tables"]
 
 
@@ -39,7 +41,15 @@ def run(page: Path) -> None:
                 exec(ast.unparse(node), known)
 
 
+def main(name: str) -> None:
+    page = DOCS / f"{name}.md"
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        run(page)
+        for picture in drawn_by(page):
+            shutil.copy(picture, DOCS / "pictures")
+        os.chdir(DOCS)
+
+
 if __name__ == "__main__":
-    os.chdir(DOCS / "pictures")
-    (name,) = sys.argv[1:]  # one page a process: JAX counts its cores at its first use
-    run(DOCS / f"{name}.md")
+    main(*sys.argv[1:])  # one page a process: JAX counts its cores at its first use
