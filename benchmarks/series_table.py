@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import mean, stdev
 
-HEADINGS = "set", "hidden", "seeds", "median", "mean", "one pass", "CRPS"
+HEADINGS = "set", "removed", "seeds", "median", "mean", "one pass", "CRPS"
 HEADINGS += "in 50 / 80 / 95 %", "interpolation", "best published"
 SETS = {"ett": "ETTh1", "italy": "Italy", "beijing": "Beijing", "physionet": "PhysioNet"}
 PATTERNS = {
@@ -24,7 +24,8 @@ def main() -> None:
     rows = list(csv.DictReader(Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()))
     ways = list(PATTERNS), list(SETS)
     rows.sort(key=lambda row: (ways[0].index(row["pattern"]), ways[1].index(row["set"])))
-    print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
+    numbers = len(HEADINGS) - 3  # all but the names, which are the first two and the last
+    print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * 2}{'---:|' * numbers}---|")
     for (name, pattern), seeds in groupby(rows, lambda row: (row["set"], row["pattern"])):
         cells = [SETS[name], PATTERNS[pattern], *summary(list(seeds))]
         print(f"| {' | '.join(cells)} |")

@@ -100,7 +100,7 @@ def test_half_a_category_has_no_probability(imputer):
     half = np.zeros((80, 5), bool)  # the level, the flag, the two switches of weather, and on
     half[20, 3] = True
     for verb in (imputer.filler_.log_prob, imputer.filler_.fill):
-        with pytest.raises(CaesuraError, match="at step 20 are no level"):
+        with pytest.raises(CaesuraError, match="at step 20 are not one"):
             verb(complete, missing=half)
 
 

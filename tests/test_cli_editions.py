@@ -222,7 +222,7 @@ def test_parallels_are_found_on_the_command_line(folder):
     assert told["parallels"][0][0]["passages"][0]["id"] == "one.txt"
     assert "like one.txt: …" in ask(*fill(folder, *text, "--parallels", index))
     (folder / "no.parallels").write_bytes(index.read_bytes()[:-30])
-    assert "is no whole index of parallels" in mistake(
+    assert "is not a complete index of parallels" in mistake(
         *("parallels", "find", folder / "no.parallels", "abcabc")
     )
 

@@ -127,7 +127,7 @@ def test_a_model_is_trained_on_the_table_itself(folder):
         (["-o", "out.csv", "--model", "a.model", "--freq", "h"], "'freq' is chosen in training"),
         (["-o", "out.csv", "--model", "a.model", "--recipe", "series"], "'recipe' is chosen in"),
         (["-o", "out.csv", "--model", "a.model", "--quantiles", "0.001"], "at least 999 samples"),
-        (["-o", "out.csv", "--time", "note", *TINY], "'note' holds something that is no time"),
+        (["-o", "out.csv", "--time", "note", *TINY], "'note' holds something that is not a time"),
     ],
 )
 def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
@@ -138,7 +138,7 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "is no table"),
+        ("", "is not a table"),
         ("a\n", "has no rows"),
         ("word\nx\ny\n", "no column of numbers"),
         ("a\n1\n", "'a' has 1 observed numbers"),

@@ -67,7 +67,7 @@ def test_a_training_starts_from_a_model():
     ("fields", "sentence"),
     [
         ({"hidden": 5}, "has other sizes than the recipe"),
-        ({"alphabet": "ab"}, "has not alphabet='ab'"),
+        ({"alphabet": "ab"}, "does not have alphabet='ab'"),
     ],
 )
 def test_a_model_to_start_from_must_fit(fields, sentence):

@@ -243,5 +243,7 @@ def test_switches_that_are_no_level_are_refused(change, missing):
     for component, value in change.items():
         values[1, component] = value
     unknown[1, missing] = True
-    with pytest.raises(CaesuraError, match="switches of a category at step 1 are no level of it"):
+    with pytest.raises(
+        CaesuraError, match="switches of a category at step 1 are not one of its levels"
+    ):
         FRAME.check(values, unknown)

@@ -214,12 +214,12 @@ def test_a_range_holds_for_gaps_that_do_not_say_their_lengths(text, open_gaps, s
         ("🙂a{7-3}", "'{7-3}' at position 2 of the text has its smaller number last"),
         ("a{100-200}", "'{100-200}' at position 1 of the text is too long"),
         ("a{65}", "at most 64 characters"),
-        ("a{0}", "'{0}' at position 1 of the text holds no character; if it is no gap, write"),
+        ("a{0}", "'{0}' at position 1 of the text holds no character; if it is not a gap, write"),
         ("a{0-0}", "holds no character"),
         ("a{" + "9" * 5000 + "}", "too long"),
         ("a{64}{1-2}", "Gaps beside each other are one gap, which would have up to 66"),
-        ("{3-7}", "nothing but a gap of unknown length"),
-        ("__{3-7}_", "nothing but a gap of unknown length"),
+        ("{3-7}", "The whole text is a gap of unknown length"),
+        ("__{3-7}_", "The whole text is a gap of unknown length"),
     ],
 )
 def test_lengths_that_no_gap_can_have(text, sentence):

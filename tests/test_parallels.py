@@ -104,9 +104,9 @@ def test_damaged_files_are_refused(index, tmp_path):
         path.write_bytes(lzma.compress(content))
         with pytest.raises(CaesuraError) as caught:
             Parallels.load(path)
-        assert "is no whole index of parallels" in checked(caught.value)
+        assert "is not a complete index of parallels" in checked(caught.value)
     path.write_bytes(whole)
-    with pytest.raises(CaesuraError, match="is no whole index"):
+    with pytest.raises(CaesuraError, match="is not a complete index"):
         Parallels.load(path)
     with pytest.raises(CaesuraError, match="There is no file"):
         Parallels.load(tmp_path / "none")

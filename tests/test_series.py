@@ -76,7 +76,7 @@ def test_files_are_found_and_read(tmp_path):
             filled(kind, item, 0.0), table.assign(a=[0.1, 0.2, 0.3]), check_dtype=False
         )
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 but no more")
-    with pytest.raises(CaesuraError, match=r"broken.parquet' is no table"):
+    with pytest.raises(CaesuraError, match=r"broken.parquet' is not a table"):
         kind.open(tmp_path / "broken.parquet")
     with pytest.raises(FileMissingError, match="There is no file or directory"):
         kind.open(tmp_path / "absent.csv")
@@ -358,12 +358,15 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
         (lambda: learn([COMPLETE], columns=["c"]), "no column called 'c'"),
         (lambda: learn([COMPLETE], columns=[2]), "no column 2: they are 0 to 1"),
         (lambda: learn([COMPLETE], columns=["a", "a"]), "twice among the columns"),
-        (lambda: learn([COMPLETE], columns=["a"], covariates=["a"]), "inform and be filled"),
+        (
+            lambda: learn([COMPLETE], columns=["a"], covariates=["a"]),
+            "be a covariate and be filled",
+        ),
         (lambda: learn([frame(a=[1.0, 2], w=["x", "x"])], columns=["w"]), "not of numbers"),
         (lambda: learn([frame(a=[1.0, 2], w=["x", "x"])], covariates=["w"]), "not of num"),
         (lambda: learn([COMPLETE], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
-        (lambda: learn([COMPLETE], bounds=3), "Bounds are the least and the most"),
-        (lambda: learn([COMPLETE], bounds=(5, 1)), "below its most"),
+        (lambda: learn([COMPLETE], bounds=3), "Bounds are a lower and an upper"),
+        (lambda: learn([COMPLETE], bounds=(5, 1)), "below its upper"),
         (lambda: learn([COMPLETE], freq="h"), "rows that have times"),
         (lambda: learn([COMPLETE], calendar=["hour"]), "rows that have times"),
         (lambda: learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
@@ -374,17 +377,17 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
         (lambda: learn([TIMED.iloc[[0, 1, 1]]]), "row 2 .* has the time of the row before"),
         (lambda: learn([TIMED.set_axis([*TIMED.index[:4], pd.NaT])]), "Row 4 has no time"),
         (lambda: learn([TIMED.to_period()]), "to_timestamp"),
-        (lambda: learn([COMPLETE], time="a"), "'a' holds numbers, where times"),
-        (lambda: learn([frame(a=[1.0], t=["soon"])], time="t"), "something that is no time"),
+        (lambda: learn([COMPLETE], time="a"), "'a' holds numbers, but times"),
+        (lambda: learn([frame(a=[1.0], t=["soon"])], time="t"), "something that is not a time"),
         (lambda: learn([COMPLETE, frame(a=[1.0])]), "Table 1 does not have the columns"),
         (lambda: learn([COMPLETE.set_axis(["a", "a"], axis=1)]), "two columns called 'a'"),
         (lambda: learn([COMPLETE[:0]]), "no rows"),
         (lambda: learn([COMPLETE]).open(frame(a=[1.0])), "no column called 'b'"),
-        (lambda: learn([COMPLETE]).open(np.zeros((3, 3))), "3 columns, where .* knows 2"),
+        (lambda: learn([COMPLETE]).open(np.zeros((3, 3))), "3 columns, but .* knows 2"),
         (lambda: learn([COMPLETE]).open(np.zeros(3)), r"\[steps, columns\], not \[3\]"),
-        (lambda: learn([COMPLETE]).open([[1, 2], [1]]), "each row as long"),
+        (lambda: learn([COMPLETE]).open([[1, 2], [1]]), "rows of equal length"),
         (lambda: learn([COMPLETE]).open([["x", "y"]]), "holds numbers, not <U1"),
-        (lambda: learn([TIMED]).open(np.zeros((3, 1))), "but these have none"),
+        (lambda: learn([TIMED]).open(np.zeros((3, 1))), "but these rows have none"),
         (
             lambda: learn([COMPLETE], bounds=(0, 9)).open(frame(a=[1.0, -1], b=[1.0, 1])),
             "'a' has -1 in row 1, which is outside its bounds",

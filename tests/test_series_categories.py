@@ -112,14 +112,17 @@ KNOWN = frame(a=[1.5, 2.5, 4.0], c=["x", "y", None])
     [
         (
             lambda: learn([KNOWN]).open(KNOWN.assign(c=["x", "z", None])),
-            "'c' has 'z' in row 1, which is none of the 2 levels that the model knows",
+            "'c' has 'z' in row 1, which is not one of the 2 levels that the model knows",
         ),
         (
             lambda: learn([KNOWN]).open(KNOWN.assign(c=[["x"], "x", None])),
             "something that is no",
         ),
         (lambda: learn([KNOWN], categorical=["d"]), "no column called 'd'"),
-        (lambda: learn([KNOWN], categorical=["c"], columns=["a"]), "neither filled nor informs"),
+        (
+            lambda: learn([KNOWN], categorical=["c"], columns=["a"]),
+            "neither filled nor a covariate",
+        ),
         (lambda: learn([KNOWN], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
         (lambda: learn([KNOWN.assign(c=[["x"], ["y"], None])], columns=["c"]), "not of numbers"),
     ],

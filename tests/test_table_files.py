@@ -133,7 +133,7 @@ def test_a_wrong_csv_file_gets_one_sentence(tmp_path):
         "latin.csv": ("größe\n1\n".encode("latin-1"), "is not UTF-8 text: its byte 2 cannot"),
         "twice.csv": (b"a,a\n1,2\n", "cannot be used: The table has two columns called 'a'"),
         "long.csv": (b"a,b\n1,2,3\n", "cannot be used: Rows have more cells than the header's 2"),
-        "empty.csv": (b"", "is no table|cannot be used"),
+        "empty.csv": (b"", "is not a table|cannot be used"),
     }
     for name, (content, sentence) in wrong.items():
         (tmp_path / name).write_bytes(content)

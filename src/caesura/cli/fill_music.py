@@ -92,7 +92,7 @@ def music(
         A MIDI or MusicXML file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.
     gaps : --gap FROM:TO
         What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be given several
-        times. Without it, --keep or --voice stand for the whole piece.
+        times. Without it, --keep or --voice apply to the whole piece.
     unit : --unit bars|steps
         What --gap counts: bars from 1, or steps of the model's grid from 0.
     keep : --keep PITCHES|top|bottom

@@ -105,8 +105,8 @@ def text(
     Editions of papyri and inscriptions are read as they are: with `--leiden`, or if the model was
     trained on such texts. `[...]` are three lost letters, `[c.5]` about five, `[---]` an unknown
     number, and `[..τ..]` has a letter among four lost ones; an EpiDoc file has `<gap>`. A file
-    comes back as it was but for its gaps. Letters that an editor has restored count as known unless
-    `--lost restored` is given.
+    comes back as it was, except for its gaps. Letters that an editor has restored count as known
+    unless `--lost restored` is given.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ def place_by_hosts(hosts: str, is_here: Callable[[str], bool] = is_this_machine)
     here = [number for number, name in enumerate(names) if is_here(name.partition(":")[0])]
     if len(here) != 1:
         raise CaesuraError(
-            f"This machine is {'none' if not here else 'several'} of the hosts '{hosts}', where "
-            f"it should be one; {', '.join(VARIABLES)} say the same without names."
+            f"This machine is {'none' if not here else 'several'} of the hosts '{hosts}', but "
+            f"it must be exactly one; if names do not work, set {', '.join(VARIABLES)} instead."
         )
     return Place(_with_port(names[0]), len(names), here[0])
 

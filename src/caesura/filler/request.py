@@ -100,7 +100,7 @@ def mask_of(missing: Missing, sequence: Sequence) -> Bool[np.ndarray, "T D"]:
     except (TypeError, ValueError):
         raise wrong from None
     if isinstance(missing, slice) and not given.size:
-        raise CaesuraError(f"`missing` holds none of the {len(sequence)} steps.")
+        raise CaesuraError(f"`missing` marks none of the {len(sequence)} steps.")
     if given.dtype == bool:
         if given.shape == sequence.values.shape:
             return given

@@ -101,7 +101,7 @@ def _in_words(frame: FrameSpec) -> str:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise CaesuraError(f"The configuration's '{what}' is not given by a string.")
+        raise CaesuraError(f"The configuration's '{what}' is not a string.")
     return value
 
 

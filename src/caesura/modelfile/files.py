@@ -25,7 +25,9 @@ def write_model(path: str | os.PathLike[str], model: Model[Net], dtype: str = "f
     document["sha256"] = digest(document, tensors)
     text = write(document)
     if (understood := parse(text, "configuration")) != document:
-        raise CaesuraError("The texts of the model hold halves of characters, which JSON joins.")
+        raise CaesuraError(
+            "The texts of the model hold halves of characters, which JSON cannot store."
+        )
     decode(upgraded(understood))  # raises if the file could not be read again
     write_bytes(place, pack(text, tensors))
 

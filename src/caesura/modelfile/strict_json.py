@@ -41,7 +41,7 @@ def plain(value: Any, what: str, nesting: int = MOST_NESTING) -> Any:
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
-                raise CaesuraError(f"The {what} has the key {key!r}, where JSON wants a string.")
+                raise CaesuraError(f"The {what} has the key {key!r}, but JSON needs a string.")
         return {key: plain(inner, what, nesting - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner, what, nesting - 1) for inner in value]
@@ -55,7 +55,7 @@ def plain(value: Any, what: str, nesting: int = MOST_NESTING) -> Any:
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise CaesuraError("A key stands twice in one JSON object.")
+        raise CaesuraError("A JSON object has the same key twice.")
     return found
 
 

@@ -302,7 +302,9 @@ class Continuous(Frame):
             strange[:, start] |= several
         if strange.any():
             step = int(np.argwhere(strange)[0, 0])
-            raise CaesuraError(f"The switches of a category at step {step} are no level of it.")
+            raise CaesuraError(
+                f"The switches of a category at step {step} are not one of its levels."
+            )
 
 
 FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {

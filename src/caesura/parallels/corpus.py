@@ -110,7 +110,7 @@ def load_corpus(path: str | os.PathLike[str]) -> Corpus:
         If the file cannot be read, or is no whole index.
     """
     wrong = CaesuraError(
-        f"The file '{path}' is no whole index of parallels: make one with `caesura parallels "
+        f"The file '{path}' is not a complete index of parallels: make one with `caesura parallels "
         "build`."
     )
     try:

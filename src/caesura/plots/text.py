@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LINE = 64  # characters per line
 MOST_LINES = 40
+LEAST_LINES = 3  # a picture of fewer lines has no room for the label of the confidence
 SHOWN_AS = {"\n": "↵", "\t": "→"}
 
 
@@ -19,6 +20,8 @@ def plot_text(
     text: str, steps: Int[np.ndarray, " places"], confidence: Float[np.ndarray, " places"]
 ) -> "Figure":
     """Draw the lines of a text that have new characters, on a ground as dark as the confidence.
+
+    A text of at most 3 lines is drawn as a whole.
 
     Parameters
     ----------
@@ -35,7 +38,10 @@ def plot_text(
         At most 40 lines of 64 characters.
     """
     lines = sorted({step // LINE for step in steps.tolist()} or {0})[:MOST_LINES]
-    figure, (axes,) = make_panels(7.0, 0.5 + 0.26 * len(lines))
+    if len(text) <= LEAST_LINES * LINE:
+        lines = list(range(max(1, -(-len(text) // LINE))))
+    rows = max(len(lines), LEAST_LINES)
+    figure, (axes,) = make_panels(7.0, 0.5 + 0.26 * rows)
     sure = dict(zip(steps.tolist(), confidence.tolist(), strict=True))
     ground = np.full((len(lines), LINE), np.nan)
     for row, line in enumerate(lines):
@@ -57,6 +63,7 @@ def plot_text(
     axes.set_yticks(range(len(lines)), [str(line * LINE) for line in lines])
     axes.set_xticks([])
     axes.set_xlim(-1.5, LINE - 0.5)
+    axes.set_ylim(rows - 0.5, -0.5)
     axes.tick_params(length=0, labelsize=8)
     axes.spines[:].set_visible(False)
     add_confidence_bar(figure, image, axes)

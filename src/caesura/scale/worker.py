@@ -57,7 +57,7 @@ class Worker:
             place = self.directory / FILES
             file = place / (name if name.endswith(suffix) else name + suffix)
             if not file.resolve().is_relative_to(place.resolve()):
-                raise CaesuraError(f"The id '{name}' is no path inside the output directory.")
+                raise CaesuraError(f"The id '{name}' is not a path inside the output directory.")
             make_folder(file.parent)
             write_bytes(file, content.encode() if isinstance(content, str) else content)
         return Answer(

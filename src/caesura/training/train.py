@@ -214,7 +214,9 @@ def _kind_of(start: Filler, kind_type: type[Kind], chosen: Chosen) -> Kind:
         )
     for name, value in chosen.kind_fields.items():
         if getattr(start.kind, name, None) != value:
-            raise CaesuraError(f"The model to start from has not {name}={value!r}: leave it out.")
+            raise CaesuraError(
+                f"The model to start from does not have {name}={value!r}: leave it out."
+            )
     return start.kind
 
 

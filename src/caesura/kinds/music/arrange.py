@@ -209,7 +209,9 @@ def _find_track(item: SongItem, voice: str) -> int:
     if voice.isdecimal() and 1 <= int(voice) <= len(tracks):
         return tracks[int(voice) - 1]
     known = ", ".join(f"{n} ({name})" if name else str(n) for n, name in enumerate(names, 1))
-    raise CaesuraError(f"{song.name} has no one voice '{voice}'; its voices are {known or 'none'}.")
+    raise CaesuraError(
+        f"{song.name} has no single voice '{voice}'; its voices are {known or 'none'}."
+    )
 
 
 def _track_name(song: Song, track: int) -> str:

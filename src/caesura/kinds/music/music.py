@@ -81,7 +81,7 @@ class Music(Kind):
             # Mapped, so that a header with a wrong shape is found before memory is asked for.
             return np.load(path, allow_pickle=False, mmap_mode="r")
         except Exception as error:  # a broken header makes NumPy raise almost anything
-            raise CaesuraError(f"The file '{path}' is not a whole NumPy array.") from error
+            raise CaesuraError(f"The file '{path}' is not a complete NumPy array.") from error
 
     @classmethod
     def learn(cls, items: List[Any], **options: Any) -> "Music":

@@ -83,7 +83,7 @@ class Column:
         if not self.fills and (holes := np.isnan(found)).any():  # nothing would fill them
             raise CaesuraError(
                 f"The covariate '{self.name}' is missing in row {int(np.argmax(holes))}: "
-                "what only informs must be complete."
+                "a covariate must be complete."
             )
         return found
 
@@ -104,13 +104,15 @@ def learn_columns(
             if found is not None:
                 levels[name] = found
         elif columns is not None:
-            raise CaesuraError(f"The column '{name}' cannot inform and be filled as well.")
+            raise CaesuraError(f"The column '{name}' cannot be a covariate and be filled as well.")
     if not levels:
         raise CaesuraError("The table has no column of numbers to fill, and none of few levels.")
     names = [*sorted(levels, key=lambda name: bool(levels[name])), *informing]
     for name in named:
         if name not in names:
-            raise CaesuraError(f"The categorical column '{name}' is neither filled nor informs.")
+            raise CaesuraError(
+                f"The categorical column '{name}' is neither filled nor a covariate."
+            )
     limits = _limits_of(bounds, [name for name in levels if not levels[name]])
     for name in informing:
         words = any(tables.numbers(part) is None for part in parts[name])
@@ -135,7 +137,7 @@ def _chosen(asked: Any, known: list[str], what: str) -> list[str]:
         names.append(known[one] if isinstance(one, int | np.integer) else str(one))
         lookup(columns, names[-1], "column")
     if len(set(names)) < len(names):
-        raise CaesuraError(f"A column stands twice among the {what}.")
+        raise CaesuraError(f"A column is listed twice among the {what}.")
     return names
 
 
@@ -242,7 +244,11 @@ def _limit(pair: Any) -> tuple[float | None, float | None]:
         if any(b is not None and np.isnan(b) for b in (low, high)):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise CaesuraError(f"Bounds are the least and the most, or None, not {pair!r}.") from None
+        raise CaesuraError(
+            f"Bounds are a lower and an upper number, or None, not {pair!r}."
+        ) from None
     if low is not None and high is not None and not low < high:
-        raise CaesuraError(f"The least of a column must be below its most, but {low} is not.")
+        raise CaesuraError(
+            f"The lower bound of a column must be below its upper bound, but {low} is not."
+        )
     return low, high

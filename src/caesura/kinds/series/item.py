@@ -39,7 +39,9 @@ class TableItem(Item):
         if index is not None:
             return even_grid(index, self.kind.freq)
         if self.kind.freq or self.kind.calendar:
-            raise CaesuraError("The model has learnt from rows with times, but these have none.")
+            raise CaesuraError(
+                "The model was trained on rows with times, but these rows have none."
+            )
         return Grid(len(self.original), np.arange(len(self.original)))
 
     @cached_property
@@ -50,7 +52,7 @@ class TableItem(Item):
             return [lookup(known, column.name, "column") for column in self.kind.columns]
         if (width := self.original.shape[1]) != self.kind.width:
             raise CaesuraError(
-                f"The series has {width} columns, where the model knows {self.kind.width}."
+                f"The series has {width} columns, but the model knows {self.kind.width}."
             )
         return [column.place for column in self.kind.columns]
 

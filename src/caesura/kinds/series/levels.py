@@ -45,12 +45,12 @@ def level_numbers(column: Any, levels: tuple[Level, ...], name: str) -> Float64[
     try:
         found = np.array([numbers.get(value, np.nan) for value in values])
     except TypeError:
-        raise CaesuraError(f"The column '{name}' holds something that is no level.") from None
+        raise CaesuraError(f"The column '{name}' holds something that is not a level.") from None
     if (strange := known & np.isnan(found)).any():
         row = int(np.argmax(strange))
         raise CaesuraError(
             f"The column '{name}' has '{values[row]}' in row {row}, "
-            f"which is none of the {len(levels)} levels that the model knows."
+            f"which is not one of the {len(levels)} levels that the model knows."
         )
     return np.where(known, found, np.nan)
 

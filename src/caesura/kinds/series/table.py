@@ -50,7 +50,7 @@ def load_table(data: Any) -> Any:
     try:
         array = np.asarray(data)
     except (TypeError, ValueError):
-        raise CaesuraError("A series is a table of numbers, each row as long.") from None
+        raise CaesuraError("A series is a table of numbers, with rows of equal length.") from None
     if array.dtype == object:
         try:
             array = array.astype(np.float64)
@@ -145,7 +145,7 @@ def read_table(path: Path) -> TableFile:
             f"The file '{path}' is not UTF-8 text: its byte {error.start} cannot be read."
         ) from error
     except Exception as error:  # a broken file makes the parsers raise almost anything
-        raise CaesuraError(f"The file '{path}' is no table that pandas can read.") from error
+        raise CaesuraError(f"The file '{path}' is not a table that pandas can read.") from error
 
 
 def parse_csv(text: str) -> TableFile:
@@ -156,7 +156,7 @@ def parse_csv(text: str) -> TableFile:
     except CaesuraError:
         raise
     except Exception:  # broken text makes the parser raise almost anything
-        raise CaesuraError("The text is no table in CSV that pandas can read.") from None
+        raise CaesuraError("The text is not a table in CSV that pandas can read.") from None
 
 
 def read_csv(text: str) -> Any:

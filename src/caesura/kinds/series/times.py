@@ -31,11 +31,11 @@ def times_of(table: Any, column: str) -> Any:
     if column:
         lookup(dict.fromkeys(table.columns), column, "column")
         if numbers(table[column]) is not None:
-            raise CaesuraError(f"The column '{column}' holds numbers, where times are needed.")
+            raise CaesuraError(f"The column '{column}' holds numbers, but times are needed.")
         if (index := _parse(table[column])) is None:
-            raise CaesuraError(f"The column '{column}' holds something that is no time.")
+            raise CaesuraError(f"The column '{column}' holds something that is not a time.")
     elif isinstance(table.index, pd.PeriodIndex):
-        raise CaesuraError("The index holds periods: make moments of them by `.to_timestamp()`.")
+        raise CaesuraError("The index holds periods: convert them with `.to_timestamp()`.")
     elif isinstance(table.index, pd.DatetimeIndex):
         index = table.index
     else:
@@ -71,7 +71,7 @@ def even_grid(index: Any, frequency: str) -> Grid:
     if steps > SPARSEST * len(index) + 1000:
         raise CaesuraError(
             f"The {len(index)} rows from {index[0]} to {index[-1]} are too few for the frequency "
-            f"'{frequency}': give the one they have, or fill the parts by themselves."
+            f"'{frequency}': specify the right one, or fill the parts one by one."
         )
     grid = pd.date_range(index[0], index[-1], freq=frequency)
     rows = grid.get_indexer(index)

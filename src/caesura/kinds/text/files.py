@@ -93,4 +93,4 @@ def _blocks(path: Path) -> Iterator[bytes]:
     except ValueError as error:  # a null character in the path
         raise CaesuraError(f"Cannot read '{path}': {error}.") from error
     except (lzma.LZMAError, EOFError) as error:
-        raise CaesuraError(f"The file '{path}' is not a whole xz file.") from error
+        raise CaesuraError(f"The file '{path}' is not a complete xz file.") from error

@@ -170,8 +170,8 @@ def _lengths_at(text: str, start: int, stop: int) -> Lengths:
     if problem := _problem(lengths):
         shown = text[start:stop] if stop - start <= SHOWN else f"{text[start : start + SHOWN]}…"
         raise CaesuraError(
-            f"The gap '{shown}' at position {start} of the text {problem}; if it is no gap, write "
-            f"'\\{shown}'."
+            f"The gap '{shown}' at position {start} of the text {problem}; if it is not a gap, "
+            f"write '\\{shown}'."
         )
     return lengths
 

@@ -66,7 +66,7 @@ def automaton_of(kind: Text, pattern: str, longest: int) -> Automaton:
         tree = parser.parse(unicodedata.normalize("NFC", pattern) if kind.is_edited else pattern)
         return _Positions(kind, longest).automaton(tree)
     except re.error as error:
-        raise CaesuraError(f"{named} is no regular expression: {error.msg}.") from None
+        raise CaesuraError(f"{named} is not a regular expression: {error.msg}.") from None
     except _NotUnderstoodError as error:
         raise CaesuraError(f"{named} has {error}, which a search cannot follow.") from None
     except (TooLargeError, RecursionError, OverflowError):

@@ -310,8 +310,7 @@ class TextItem(Item):
         codes, missing, open_gaps = self.marked
         if open_gaps and not len(codes):
             raise CaesuraError(
-                "The text is nothing but a gap of unknown length: a character beside it must be "
-                "known."
+                "The whole text is a gap of unknown length: at least one character must be known."
             )
         if codes is self.codes and not missing.any():
             return self.complete
