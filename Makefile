@@ -2,10 +2,11 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow test-all fuzz faults audit lint bench docs site release clean
+.PHONY: help demo test test-slow test-all fuzz faults machines audit lock lint bench docs site release clean
 
-READERS := text packed midi roll csv parquet model info recipe plan results checkpoint
 FUZZ_SECONDS ?= 60
+FUZZ_INPUTS ?= 1000000
+KILLS ?= 1000
 
 demo: .venv/.ready  ## texts and a tune with gaps, filled: demo/out/index.html
 	$(PY) -m demo
@@ -23,19 +24,29 @@ test-slow: .venv/.ready  ## the slow tests
 test-all: .venv/.ready  ## all tests
 	$(PY) -m pytest -n 2 --dist loadfile
 
-fuzz: .venv/.ready  ## hostile files, many more of them: a minute of each reader, guided by coverage
+fuzz: .venv/.ready  ## hostile files, a million and more, counted: the table of docs/security.md
+	$(PY) tests/fuzz.py $(FUZZ_INPUTS) --state .fuzz
 	$(PIP) -e '.[fuzz]'
 	CAESURA_FUZZ_EXAMPLES=1000 $(PY) -m pytest tests/test_fuzz.py
-	set -e; for reader in $(READERS); do \
+	set -e; for reader in $$(PYTHONPATH=tests $(PY) -c 'from hostile import READERS; print(*READERS)'); do \
 	  $(PY) tests/coverage_fuzz.py $$reader -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=30; \
 	done
 
-faults: .venv/.ready  ## measure the table of docs/reliability.md
+faults: .venv/.ready  ## kills and other faults: the tables of docs/reliability.md; a stopped run continues
+	$(PY) tests/kills.py $(KILLS) --state .kills
 	$(PY) tests/faults.py 3
 
-audit: .venv/.ready  ## known vulnerabilities in what is installed; needs the network
+machines: .venv/.ready  ## machines that die, in network namespaces: the numbers of docs/scale.md; needs root
+	$(PIP) -e '.[ray]'
+	$(PY) tests/machine_faults.py train ray
+
+audit: .venv/.ready  ## known vulnerabilities of the dependencies; needs the network
 	$(PIP) pip-audit
-	$(PY) -m pip_audit --skip-editable
+	$(PY) .ci/audit.py
+
+lock: .venv/.ready  ## the versions and hashes of what CI installs: .ci/lock.txt
+	$(PIP) pip-tools
+	$(PY) .ci/lock.py
 
 lint: .venv/.ready  ## style, then types
 	$(PY) -m ruff check .
@@ -68,4 +79,4 @@ release: .venv/.ready  ## all of a release but the upload: build, check, try the
 	touch $@
 
 clean:  ## delete what these targets have made
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache demo/out dist site
+	rm -rf .venv .fuzz .kills .pytest_cache .mypy_cache .ruff_cache demo/out dist site

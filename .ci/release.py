@@ -3,7 +3,8 @@
 Builds the wheel and the sdist, checks their metadata, and tries the wheel in clean environments:
 every Python of PYTHONS that this machine has, with the newest packages; the first of them with the
 lowest packages that pyproject.toml declares; each extra alone; and a user's program under mypy and
-pyright. The tests then run against the wheel. Whatever was not tried is printed at the end.
+pyright. The tests then run against the wheel. Whatever was not tried is printed at the end. A bill
+of materials in the form of CycloneDX lies beside the wheel.
 """
 
 import argparse
@@ -67,6 +68,8 @@ def main() -> None:
             run(bare, "-m", "caesura", "fill", "text", "The qu___ brown fox")
         first = next(iter(found.values()))
         bare = place / next(iter(found)) / "bin" / "python"
+        say("the software bill of materials")
+        run(bare, ROOT / ".ci" / "sbom.py", wheel, wheel.with_suffix(".cdx.json"))
         for extra, program in EXTRAS.items():
             say(f"the extra '{extra}' alone")
             refused(bare, extra, program)

@@ -1,5 +1,7 @@
 """Faults brought on in real processes, counted: `python tests/faults.py 5` prints the table.
 
+Kills at random moments are in kills.py.
+
 After each fault, what the user had is compared byte by byte with what there should be; a trial in
 which anything of it was lost, half-written or could not be gone on with counts as lost.
 """
@@ -7,7 +9,6 @@ which anything of it was lost, half-written or could not be gone on with counts 
 import functools
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,6 @@ import caesura
 from command_line import PATH, TEXT, settings
 from model_files import make_filler, tiny_filler
 from small_fillers import text_filler
-from tiny_paper import PLAN, rows_of
 
 CAESURA = [sys.executable, "-m", "caesura"]
 ENVIRONMENT = os.environ | PATH | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
@@ -81,20 +81,6 @@ def one_sentence(process: subprocess.Popen[str]) -> bool:
     return code == 2 and len(lines) == 1 and "Traceback" not in said
 
 
-def kill_fill(folder: Path, trial: int) -> bool:
-    """A fill is killed while it writes its answer; then it is asked for again."""
-    model, text, output = folder / "a.model", folder / "a.txt", folder / "out.txt"
-    text_filler().save(model)
-    text.write_text("a a_a b")
-    output.write_bytes(OLD)
-    words = (*CAESURA, "fill", "text", text, "--model", model, "-o", output)
-    kill_when(start(*words), lambda: parts(folder), trial % 3 * 0.001)
-    after = output.read_bytes()
-    again, _ = finished(start(*words))
-    whole = output.read_bytes()
-    return again == 0 and after in (OLD, whole) and len(whole) == len("a a_a b")
-
-
 SAVE = """
 import sys
 sys.path[:0] = {path!r}
@@ -103,14 +89,6 @@ while True:
     for filler in (make_filler(), tiny_filler()):
         filler.save(sys.argv[1])
 """
-
-
-def kill_save(folder: Path, trial: int) -> bool:
-    """A process that saves two models in turn, as fast as it can, is killed at any moment."""
-    place = folder / "a.model"
-    saver = start(sys.executable, "-c", SAVE.format(path=sys.path), place)
-    kill_when(saver, place.exists, random.Random(trial).random() / 5)
-    return len(caesura.load(place).nets) in (len(make_filler().nets), len(tiny_filler().nets))
 
 
 def same_output(folder: Path, trial: int) -> bool:
@@ -140,18 +118,6 @@ def undisturbed() -> dict[str, bytes]:
 
 def checkpoints(folder: Path) -> list[Path]:
     return sorted(folder.glob("a.model.checkpoints/*/*.checkpoint"))
-
-
-def kill_train(folder: Path, trial: int) -> bool:
-    """A training is killed while it writes its checkpoints, and resumed."""
-    after = 1 + trial % 3
-    kill_when(
-        start(*training(folder)),
-        lambda: bool(checkpoints(folder)) and int(checkpoints(folder)[-1].stem) >= 2 * after,
-        random.Random(trial).random() / 20,
-    )
-    code, _ = finished(start(*training(folder, "--resume")))
-    return code == 0 and tensors(folder / "a.model") == undisturbed()
 
 
 def damaged_checkpoint(folder: Path, trial: int) -> bool:
@@ -189,55 +155,6 @@ def jumping_clock(folder: Path, trial: int) -> bool:
     words = training(folder)[len(CAESURA) :]
     code, _ = finished(start(sys.executable, "-c", JUMPING, *words))
     return code == 0 and tensors(folder / "a.model") == undisturbed()
-
-
-REPRODUCE = """
-import sys
-sys.path[:0] = {path!r}
-from pathlib import Path
-from caesura.cli import app
-from caesura.datasets.registry import DATASETS
-from tiny_paper import toy_sets
-folder = Path(sys.argv[1])
-data = folder / "data"
-DATASETS.update(toy_sets(data))
-app(["reproduce", "table1", "--dataset", "piano_midi", "--plan", str(folder / "plan.toml"),
-     "--data", str(data), "--out", str(folder / "out")])
-"""
-
-
-def reproducing(folder: Path) -> subprocess.Popen[str]:
-    """A table of the paper, on toys."""
-    shutil.rmtree(folder / "data", ignore_errors=True)
-    folder.mkdir(exist_ok=True)
-    (folder / "plan.toml").write_text(PLAN)
-    return start(sys.executable, "-c", REPRODUCE.format(path=sys.path), folder)
-
-
-def results(folder: Path) -> list[dict[str, str]]:
-    """What was measured, but for the seconds it took."""
-    code, said = finished(reproducing(folder))
-    assert code == 0, said
-    return [row | {"seconds": ""} for row in rows_of(folder / "out" / "reproduce.csv")]
-
-
-@functools.cache
-def undisturbed_results() -> list[dict[str, str]]:
-    with tempfile.TemporaryDirectory() as calm:
-        return results(Path(calm))
-
-
-def kill_reproduce(folder: Path, trial: int) -> bool:
-    """The paper's measurements are killed once they write something, and asked for again."""
-    out, draw = folder / "out", random.Random(trial)
-    for _ in range(2):
-        seen = len(list(out.rglob("*")))
-        kill_when(
-            reproducing(folder),
-            lambda seen=seen: len(list(out.rglob("*"))) > seen,
-            draw.random() / 5,
-        )
-    return results(folder) == undisturbed_results()
 
 
 @contextmanager
@@ -305,10 +222,6 @@ def read_only(folder: Path, trial: int) -> bool:
 
 
 FAULTS: dict[str, Callable[[Path, int], bool]] = {
-    "`kill -9` while `caesura fill -o` writes": kill_fill,
-    "`kill -9` while a model is saved": kill_save,
-    "`kill -9` while `caesura train` writes checkpoints": kill_train,
-    "`kill -9` in `caesura reproduce`, twice": kill_reproduce,
     "the newest checkpoint is damaged": damaged_checkpoint,
     "two processes save to one path": same_output,
     "two trainings for one model": same_training,

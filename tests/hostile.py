@@ -2,8 +2,6 @@
 
 import io
 import lzma
-import tempfile
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +14,7 @@ from typer.testing import CliRunner
 
 import caesura
 from caesura.cli import app
-from caesura.errors import CaesuraError, CaesuraWarning
+from caesura.errors import CaesuraError
 from caesura.kinds import Music, Series, Text
 from caesura.kinds.music.midi import Song
 from caesura.kinds.series.table import read_table
@@ -27,29 +25,23 @@ from caesura.reproduce.results import COLUMNS, Results
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.loop import Member, State, Total
 from caesura.training.recipe import choose
+from hostile_answer import FOLDER, answer, written
+from hostile_tables import FRAMES, read_as_arrow, read_as_polars
+from hostile_texts import (
+    EPIDOC,
+    INDEXES,
+    LEIDEN,
+    PATTERNS,
+    find_parallels,
+    read_as_epidoc,
+    read_as_leiden,
+    read_as_pattern,
+)
 from model_files import assert_same, tiny_filler
 from sentences import checked
 from songs import content as content_of
 from songs import ode_to_joy
 from tiny_paper import PLAN
-
-FOLDER = Path(tempfile.mkdtemp(prefix="hostile-"))
-
-
-def answer(ask: Callable[..., Any], *given: Any) -> Any:
-    """What is answered; None where the answer is one sentence. Whatever else is raised goes on."""
-    try:
-        with warnings.catch_warnings(action="ignore", category=CaesuraWarning):
-            return ask(*given)
-    except CaesuraError as error:
-        checked(error)
-        return None
-
-
-def written(name: str, content: bytes) -> Path:
-    place = FOLDER / name
-    place.write_bytes(content)
-    return place
 
 
 def read_as_text(content: bytes) -> None:
@@ -240,4 +232,10 @@ READERS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "plan": (read_as_plan, [PLAN.encode()]),
     "results": (read_as_results, [RESULTS.encode()]),
     "checkpoint": (read_as_checkpoint, [CHECKPOINT]),
+    "leiden": (read_as_leiden, LEIDEN),
+    "epidoc": (read_as_epidoc, EPIDOC),
+    "pattern": (read_as_pattern, PATTERNS),
+    "parallels": (find_parallels, INDEXES),
+    "polars": (read_as_polars, FRAMES),
+    "arrow": (read_as_arrow, FRAMES),
 }

@@ -1,6 +1,7 @@
 """Fillers to save, and model files taken apart and put together again."""
 
 import functools
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,3 +120,10 @@ def deep(levels: int) -> list[Any]:
     for _ in range(levels):
         nested = [nested]
     return nested
+
+
+def write_sums(models: Path) -> None:
+    """As `sha256sum *.safetensors > SHA256SUMS` does."""
+    files = sorted(models.glob("*.safetensors"))
+    lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    (models / "SHA256SUMS").write_text("".join(lines))

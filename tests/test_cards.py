@@ -14,6 +14,7 @@ from caesura.errors import CaesuraError
 from caesura.modelfile import read_info
 from caesura.scoring.gaps import score_gaps
 from caesura.training.recipe import choose, parse_setting
+from model_files import write_sums
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 import cards
@@ -29,6 +30,7 @@ def made(tmp_path, monkeypatch):
     filler = caesura.train([TEXT] * 2, kind="text", recipe="nade,rnn", seed=3, **TINY)
     filler.save(tmp_path / "text.safetensors", dtype="bfloat16")
     card = cards.CARDS["text"]._replace(gaps={"search": 3, "nade": 5, "onegram": 9}, options={})
+    write_sums(tmp_path)
     monkeypatch.setattr(pretrained, "DIRECTORY", tmp_path)
     monkeypatch.setattr(cards, "RESULTS", tmp_path / "results")
     monkeypatch.setitem(cards.CARDS, "text", card)

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from damage import NUMBERS, WORDS
+from fuzz import input_of, records, run, table
 from hostile import (
     READERS,
     fill_series,
@@ -24,19 +26,6 @@ EXAMPLES = int(os.environ.get("CAESURA_FUZZ_EXAMPLES", "60"))  # of each kind
 patiently = settings(
     max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
-
-NUMBERS = [bytes([b]) * n for n in (1, 2, 4, 8) for b in (0, 0x7F, 0x80, 0xFF)]
-WORDS = [b'"', b"'", b"{", b"[", b"]", b",", b"\n", b"\0", b"=", b":", b"-", b"9" * 400, b"1e999"]
-WORDS += [
-    b"nan",
-    b"inf",
-    b"true",
-    b"\xed\xa0\x80",
-    b"\x1b[2J",
-    "\u202e".encode(),
-    b"MTrk",
-    b"[" * 99,
-]
 
 
 @st.composite
@@ -81,6 +70,28 @@ def test_any_bytes_are_read_or_get_one_sentence(name):
         READERS[name][0](content)
 
     check()
+
+
+def test_inputs_are_counted_and_the_count_continues_after_a_stop(tmp_path):
+    run(30, tmp_path, ["packed"])
+    with open(tmp_path / "fuzz.jsonl", "a") as state:
+        state.write('{"reader": "packed", "inp')  # it was killed here
+    done = run(50, tmp_path, ["packed"])
+    assert [record["inputs"] for record in done] == [30, 20]
+    assert done == records(tmp_path / "fuzz.jsonl")
+    assert "| packed | 50 | 0 |" in table(done)
+    assert len({input_of("packed", number) for number in range(50)}) > 40
+    assert input_of("packed", 7) == input_of("packed", 7)
+
+
+def test_what_breaks_a_reader_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setitem(READERS, "broken", (lambda content: content.decode("ascii"), [b"a"]))
+    (record,) = run(200, tmp_path, ["broken"])
+    assert record["errors"]
+    for number, said in record["errors"].items():
+        assert "UnicodeDecodeError" in said
+        with pytest.raises(UnicodeDecodeError):
+            input_of("broken", number).decode("ascii")
 
 
 cells = st.one_of(

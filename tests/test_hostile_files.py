@@ -5,6 +5,7 @@ import os
 import struct
 import time
 import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,12 @@ from caesura.files import write_text
 from caesura.kinds import Music, Series, Text
 from caesura.kinds.music import midi
 from caesura.kinds.music.midi import Song
-from caesura.kinds.series import table
+from caesura.kinds.series import foreign, table
 from caesura.kinds.series.table import read_csv, read_table
 from caesura.kinds.series.times import check_frequency, even_grid
 from caesura.kinds.text import files as text_files
 from caesura.kinds.text.files import read_text
+from caesura.kinds.text.pattern import automaton_of
 from caesura.training.recipe import choose, parse_setting
 from command_line import mistake, run
 from hostile import model_bytes
@@ -152,6 +154,11 @@ def test_a_number_beyond_all_numbers_is_no_number(tmp_path):
     assert all(len(str(one.message)) < 700 for one in told)
 
 
+def test_a_whole_number_beyond_all_real_numbers_is_no_level(tmp_path):
+    (tmp_path / "a.csv").write_text(f"a\n1{'9' * 400}\n")  # which pandas reads as a whole number
+    sentence(Series.learn, [read_table(tmp_path / "a.csv")], least_observed=1)
+
+
 @pytest.mark.parametrize("frequency", ["0h", "-1h", "1000000YE", "999999999999999D", 3])
 def test_a_frequency_that_leads_nowhere_is_refused(frequency):
     sentence(check_frequency, frequency)
@@ -224,3 +231,17 @@ def test_a_name_that_is_too_long_is_known_before_the_work(tmp_path):
 
 def test_more_samples_than_anyone_could_read_are_refused():
     assert "at most 100000" in sentence(tiny_filler().fill, "a_", samples=10**12)
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**63), 2**64 - 1])
+def test_a_table_of_arrow_with_large_whole_numbers_is_filled(number):
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"a": [1, None, number], "b": [1.0, 2.0, 3.0]}).to_arrow()
+    frame = foreign.to_pandas(table)
+    frame["a"] = frame["a"].fillna(7)
+    assert foreign.like(table, frame)["a"].to_pylist() == [1.0, 7.0, float(number)]
+
+
+def test_a_pattern_that_later_versions_of_python_may_read_otherwise_gets_no_warning():
+    with warnings.catch_warnings(action="error"):
+        assert automaton_of(Text("ab["), "[[a]", 2).accepts([2])

@@ -20,6 +20,7 @@ from caesura.hardware import keep_compiled, remove_oldest
 from caesura.kinds import Music, Text
 from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import bidirectional, constant, unidirectional
+from model_files import write_sums
 from songs import ode_to_joy
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz "
@@ -47,6 +48,7 @@ def folder(tmp_path, monkeypatch):
     other = unidirectional(jax.random.key(1), Binary(88), head="bernoulli", hidden=4)
     nets = {"bidirectional": net, "forward": other}
     Filler(Music(), nets, "nade").save(models / "music.safetensors")
+    write_sums(models)
     monkeypatch.setattr(pretrained, "DIRECTORY", models)
     monkeypatch.setattr(pretrained, "STRATEGIES", {"text": "nade", "music": "nade"})
     monkeypatch.chdir(work)
@@ -68,6 +70,24 @@ def mistake(*words):
     assert result.exit_code == 2, result.output
     (line,) = result.stderr.splitlines()
     return line
+
+
+def test_weights_that_are_not_those_that_were_installed_are_refused(folder):
+    save_text(pretrained.DIRECTORY / "text.safetensors", hidden=5)  # a sound file, but another one
+    with pytest.raises(CaesuraError, match="'text' is not the one that came with caesura"):
+        caesura.load("text")
+    assert "install caesura again" in mistake("fill", "text", "ab_d")
+    caesura.load(pretrained.DIRECTORY / "text.safetensors")  # as a file like any other
+    caesura.load("music")
+
+
+def test_the_list_of_hashes_is_that_of_the_files():
+    sums = (pretrained.DIRECTORY / "SHA256SUMS").read_text().splitlines()
+    assert [line.split()[1] for line in sums] == sorted(
+        f"{n}.safetensors" for n in pretrained.NAMES
+    )
+    for name in pretrained.NAMES:
+        pretrained.check_weights(name)
 
 
 def test_a_name_is_the_model_whatever_lies_in_the_folder(folder):

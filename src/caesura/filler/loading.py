@@ -6,7 +6,7 @@ from dataclasses import replace
 from caesura.filler.filler import Filler
 from caesura.hardware import keep_compiled
 from caesura.modelfile import read_model
-from caesura.pretrained import default_strategy, find_model
+from caesura.pretrained import check_weights, default_strategy, find_model
 
 
 def load(model: str | os.PathLike[str]) -> Filler:
@@ -40,7 +40,9 @@ def load(model: str | os.PathLike[str]) -> Filler:
     'text'
     """
     keep_compiled()
-    filler = Filler(**vars(read_model(find_model(model))))
+    path = find_model(model)
+    check_weights(model)
+    filler = Filler(**vars(read_model(path)))
     return replace(filler, strategy=default_strategy(model) or filler.strategy)
 
 

@@ -1,5 +1,6 @@
 """The models that come with the library, each a file here with its card beside it."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -13,6 +14,7 @@ DIRECTORY = Path(__file__).parent
 STRATEGIES = {"text": "search", "music": "sir", "papyri": "search"}
 KINDS = {"papyri": "text"}  # where the name is not that of the kind
 NAMES = tuple(STRATEGIES)
+SUMS = "SHA256SUMS"  # of the weights, beside them: `sha256sum *.safetensors > SHA256SUMS`
 
 
 def find_model(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -38,6 +40,25 @@ def find_model(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
             f"There is no file '{model}', and the models that come with caesura are {known}."
         )
     return model
+
+
+def check_weights(model: str | os.PathLike[str]) -> None:
+    """Raise an error if the file of a model that comes with the library was changed.
+
+    Other models are not checked here: a file has its own sha256 inside, which finds damage.
+    """
+    if not (isinstance(model, str) and model in NAMES):
+        return
+    name = f"{model}.safetensors"
+    with open(DIRECTORY / name, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    sums = DIRECTORY / SUMS
+    known = sums.read_text(encoding="utf-8").splitlines() if sums.exists() else []
+    if f"{found}  {name}" not in known:
+        raise CaesuraError(
+            f"The file of the model '{model}' is not the one that came with caesura: its sha256 is "
+            f"not in '{sums}'; install caesura again."
+        )
 
 
 def default_strategy(model: str | os.PathLike[str]) -> str | None:

@@ -1,14 +1,10 @@
 """Train every net of the plan in turn, and measure everything with it."""
 
 import math
-import os
-import platform
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-
-import jax
 
 from caesura.datasets.folder import Folder
 from caesura.files import make_folder
@@ -16,7 +12,7 @@ from caesura.filler import Filler
 from caesura.reproduce.measures import Measured, Sequences, Task, tasks_of, words
 from caesura.reproduce.plan import Pair, Plan, Subject
 from caesura.reproduce.results import MODELS, NAME, Identity, Result, Results
-from caesura.reproduce.trainings import Sets, fingerprints, model_path, obtain
+from caesura.reproduce.trainings import Sets, fingerprints, hardware, model_path, obtain
 from caesura.reproduce.watch import Watch
 from caesura.training.loop import Stopped
 
@@ -54,7 +50,7 @@ def reproduce(
         filler, new = obtain(subject, plan.seed, out, sets, watch)
         summary.trained += new
         if not recorded:
-            results.add([_training_result(itself, subject, filler, bool(new))])
+            results.add([_training_result(itself, subject, filler)])
         items_left = sets.load(subject.dataset, "test") if left else []
         sequences = [filler.kind.open(item).complete.values for item in items_left]
         for task in left:
@@ -82,11 +78,11 @@ def _identity(subject: Subject, seed: int) -> Identity:
     )
 
 
-def _training_result(itself: Identity, subject: Subject, filler: Filler, new: bool) -> Result:
+def _training_result(itself: Identity, subject: Subject, filler: Filler) -> Result:
     """Return the validation NLL of a net, and what its training took."""
     (record,) = filler.training["nets"].values()
-    # If another run trained it, the model file knows no more than the platform.
-    where = hardware() if new else filler.training["versions"]["platform"]
+    # Older model files know no more than the platform.
+    where = filler.training.get("hardware") or filler.training["versions"]["platform"]
     nll = record["validation_nll"]  # null in the file where it was not finite
     measured = Measured(math.nan if nll is None else nll, None, None)
     return _result(itself, measured, subject, filler, where, record["seconds"])
@@ -129,12 +125,3 @@ def _measure(
         if watch.stopped():
             raise Stopped
         return task.measure(filler, sequences, report_or_stop)
-
-
-def hardware() -> str:
-    """Return a description of the devices that JAX computes on."""
-    devices = jax.devices()
-    if devices[0].platform == "cpu":
-        return f"{os.cpu_count()} CPU cores, {platform.machine()}"
-    count = f"{len(devices)} × " if len(devices) > 1 else ""
-    return f"{count}{devices[0].device_kind}"

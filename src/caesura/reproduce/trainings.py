@@ -2,9 +2,14 @@
 
 import hashlib
 import json
+import os
+import platform
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import jax
 
 from caesura import datasets
 from caesura.datasets.folder import Folder
@@ -86,6 +91,17 @@ def _train_if_new(training: Training, seed: int, out: Path, sets: Sets, watch: W
                 **training.fields,
             )
         make_folder(path.parent)
-        filler.save(path)
+        # In the file itself: whoever continues after a stop here may be another process.
+        where = filler.training | {"hardware": hardware()}
+        replace(filler, training=where).save(path)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return new
+
+
+def hardware() -> str:
+    """Return a description of the devices that JAX computes on."""
+    devices = jax.devices()
+    if devices[0].platform == "cpu":
+        return f"{os.cpu_count()} CPU cores, {platform.machine()}"
+    count = f"{len(devices)} × " if len(devices) > 1 else ""
+    return f"{count}{devices[0].device_kind}"

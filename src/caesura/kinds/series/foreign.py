@@ -45,7 +45,10 @@ def _with(column: Any, where: Any, values: Any) -> Any:
     """The column with other values at some places."""
     nw, kept = _narwhals(), column.dtype
     if kept.is_integer():
-        kept = nw.Float64()
+        # PyArrow refuses to cast whole numbers that a real number holds only roughly.
+        kept, numbers = nw.Float64(), column.to_list()
+        real = [None if number is None else float(number) for number in numbers]
+        column = nw.new_series(column.name, real, kept, backend=column.implementation)
     # Words are put among words; a category gets its type back afterwards.
     among = nw.String() if kept in (nw.Categorical, nw.Enum) else kept
     given = nw.new_series(column.name, values.tolist(), among, backend=column.implementation)

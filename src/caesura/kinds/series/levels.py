@@ -1,6 +1,5 @@
 """Columns of levels: truth values, categories, a few words, and numbers that are 0 or 1."""
 
-import math
 from collections.abc import Sequence as List
 from typing import Any
 
@@ -81,4 +80,5 @@ def _different(part: Any) -> list[Any]:
 def _is_level(value: Any) -> bool:
     if isinstance(value, str):
         return True
-    return type(value) in (bool, int, float) and math.isfinite(value) and abs(value) < LARGEST
+    # NaN is not below any number, and a whole number of any size can be compared.
+    return type(value) in (bool, int, float) and abs(value) < LARGEST

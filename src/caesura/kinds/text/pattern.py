@@ -6,6 +6,7 @@ the expression that the last letter may stand at.
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache, reduce
 from re import _constants as codes  # type: ignore[attr-defined]
@@ -63,7 +64,10 @@ def automaton_of(kind: Text, pattern: str, longest: int) -> Automaton:
     if len(pattern) > MOST_CHARACTERS:
         raise CaesuraError(f"A pattern has more than {MOST_CHARACTERS} characters.")
     try:
-        tree = parser.parse(unicodedata.normalize("NFC", pattern) if kind.is_edited else pattern)
+        with warnings.catch_warnings(action="ignore"):  # `re` warns of what later versions may read
+            tree = parser.parse(
+                unicodedata.normalize("NFC", pattern) if kind.is_edited else pattern
+            )
         return _Positions(kind, longest).automaton(tree)
     except re.error as error:
         raise CaesuraError(f"{named} is not a regular expression: {error.msg}.") from None
