@@ -164,6 +164,12 @@ def test_a_training_without_its_row_is_not_made_again(copy):
     told = ask(copy, "models", "--dataset", "piano_midi")
     assert (told["trained"], told["computed"]) == (0, 0)
     assert value(copy, "models", "piano_midi", "", "nade")[0] == before
+    (row,) = [
+        row
+        for row in rows_of(copy / "out/reproduce.csv")
+        if (row["item"], row["dataset"]) == ("models", "piano_midi")
+    ]
+    assert "CPU cores" in row["hardware"]  # which the model file remembers
 
 
 def test_a_signal_stops_it_and_the_same_command_goes_on(made, copy, monkeypatch):
