@@ -56,8 +56,10 @@ def step(net: Net, states: State, symbols: Symbols) -> State:
     x, m = encode(net, symbols)
     found = []
     for cell, state in zip(net.forward.cells, states, strict=True):
-        found.append(cell(state, cell.input(x), m))
-        x = np.asarray(cell.output(found[-1]))
+        of = type(cell)  # Equinox is slow to look up methods of an object
+        a = cell.W_h @ of.output(cell, state)
+        found.append(of.finish(cell, state, a, of.input(cell, x), m))
+        x = np.asarray(of.output(cell, found[-1]))
     return tuple(found)
 
 
@@ -144,7 +146,6 @@ def step_log_probs(net: Net, symbols: Symbols) -> Float[np.ndarray, " known"]:
 def _run_cell(cell: Cell, state: State, inputs: Input, counts: Sequence[int]) -> list[State]:
     """Return the states before all steps and after the last; fewer texts go on at each step."""
     u, W_h = np.ascontiguousarray(cell.input(inputs.x).T), cell.W_h
-    # Looked up in the class: Equinox is slow to look up methods of an object.
     finish, output = type(cell).finish, type(cell).output
     states, first, before = [state], 0, len(inputs.m)
     for count in counts:
