@@ -3,9 +3,9 @@
     python benchmarks/serve.py           by the model that comes with the library, some minutes
     python benchmarks/serve.py --quick   a small net and no claims: does it still run?
 
-Every client asks for one text after another, with a gap of four characters and eight samples. The
-two servers are asked in turn, each after a warm-up that compiles. What counts is how they compare:
-clocks differ from machine to machine and from minute to minute.
+Every client asks for one text after another, each of 20 to 2000 characters with one to three gaps
+of 1 to 12 characters, by the model's default strategy. The two servers are asked in turn. What
+counts is how they compare: clocks differ from machine to machine and from minute to minute.
 """
 
 import argparse
@@ -26,9 +26,8 @@ from caesura.web import Limits, make_app
 
 CLIENTS = (1, 8, 64)
 ROUNDS = 2
-TEXT = "The Battle of Hastings was fought in 1066 between the Normans and the English."
-SAMPLES = 8
-GAP = 4
+TEXT = "The Battle of Hastings was fought in 1066 between the Normans and the English. " * 26
+LONGEST_GAP = 12
 
 
 def small_filler() -> Filler:
@@ -38,11 +37,14 @@ def small_filler() -> Filler:
 
 
 def question(number: int) -> dict[str, object]:
-    """Another gap and another seed for each."""
-    start = number * 7 % (len(TEXT) - GAP)
-    missing = [{"first": start, "stop": start + GAP}]
-    asked = {"model": "text", "sequence": TEXT, "missing": missing, "strategy": "nade"}
-    return asked | {"draws": SAMPLES, "samples": SAMPLES, "seed": number}
+    """Another text, other gaps and another seed for each."""
+    rng = np.random.default_rng(number)
+    length, missing = int(rng.integers(20, 2001)), []
+    for _ in range(int(rng.integers(1, 4))):
+        gap = int(rng.integers(1, LONGEST_GAP + 1))
+        first = int(rng.integers(0, length - gap))
+        missing.append({"first": first, "stop": first + gap})
+    return {"model": "text", "sequence": TEXT[:length], "missing": missing, "seed": number}
 
 
 async def ask(client: httpx.AsyncClient, clients: int, requests: int) -> tuple[float, list[float]]:

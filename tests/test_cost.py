@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from caesura.filler import Request
 from caesura.filler.filler import Filler
 from caesura.hardware import bucket
 from caesura.kinds import Text
@@ -15,6 +16,7 @@ from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, around_missing
+from enumerated import Search, random_filler
 from small_nets import FRAME_OF_HEAD, make_net, random_values
 
 TALLY = 0
@@ -242,3 +244,20 @@ def test_one_program_serves_any_number_of_gibbs_steps(compilations):
     for m, found in ((4, few), (40, many)):
         same = gsn(steps=m, chains=3).log_prob(KEY, net, window, fills)
         assert float(found.log_prob[0, 0]) == pytest.approx(float(same.log_prob[0, 0]), rel=1e-6)
+
+
+@pytest.mark.slow
+def test_a_search_compiles_nothing(compilations):
+    """A thousand requests of any length, number of gaps and kind of gap, in one process."""
+    filler, rng, few = random_filler(), np.random.default_rng(0), Search(width=4, draws=2)
+    requests = []
+    for seed in range(1000):
+        text = rng.choice(list("abc?"), int(rng.integers(1, 60)))
+        text[rng.random(len(text)) < rng.choice([0.02, 0.1])] = "_"
+        open_gap = "{0-2}" if seed % 10 == 0 else ""
+        requests.append(Request("".join(text) + open_gap, strategy=few, seed=seed))
+    first = len(compilations)
+    fills = filler.fill_many(requests)
+    filler.fill("abcab_cabca" * 10)
+    assert len(compilations) == first
+    assert all("_" not in fill.best for fill in fills)

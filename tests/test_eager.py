@@ -79,6 +79,15 @@ def test_an_empty_text_leaves_the_state_as_it_was(net):
         assert np.array_equal(a, b[:, 1:2])
 
 
+def test_texts_may_be_empty_beside_one_of_a_single_symbol(net):
+    light = eager.with_numpy(net)
+    begin = eager.start(light.forward, 3)
+    nothing, one = np.zeros(0, int), np.array([2])
+    found = eager.read(light, light.forward, begin, [nothing, one, nothing])
+    assert_same(found[1], states_by_jax(net, one).forward)
+    assert all(a.shape[-1] == 1 for a in jax.tree.leaves(found[0]))
+
+
 def test_a_step_is_a_text_of_one_symbol(net):
     light, symbols = eager.with_numpy(net), np.array([3, UNKNOWN, 0])
     begin = jax.tree.map(lambda a: a + 0.5, eager.start(light.forward, 3))

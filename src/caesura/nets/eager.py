@@ -147,7 +147,7 @@ def _run_cell(cell: Cell, state: State, inputs: Input, counts: Sequence[int]) ->
     """Return the states before all steps and after the last; fewer texts go on at each step."""
     u, W_h = np.ascontiguousarray(cell.input(inputs.x).T), cell.W_h
     finish, output = type(cell).finish, type(cell).output
-    states, first, before = [state], 0, len(inputs.m)
+    states, first, before = [state], 0, jax.tree.leaves(state)[0].shape[-1]
     for count in counts:
         if count < before:
             state = jax.tree.map(lambda a, n=count: a[:, :n], state)
