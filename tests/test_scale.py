@@ -114,7 +114,7 @@ def test_no_file_is_written_outside_the_directory(model, tmp_path):
     (tmp_path / "a.txt").write_text("th_")
     table = pa.table({"id": ["../a.txt"], "path": [str(tmp_path / "a.txt")]})
     assert fill_locally([table], Run(model), tmp_path / "out") == Summary(failed=1)
-    assert "no path inside" in answers(tmp_path / "out").reason.iloc[0]
+    assert "not a path inside" in answers(tmp_path / "out").reason.iloc[0]
     assert (tmp_path / "a.txt").read_text() == "th_"
 
 

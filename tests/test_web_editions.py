@@ -185,7 +185,7 @@ MISTAKES = {
         "accepted": [{"gap": 0, "part": "του"}],
         "patterns": [{"gap": 0, "pattern": "τ.*"}],
     },
-    "no regular expression": {"patterns": [{"gap": 0, "pattern": "("}]},
+    "not a regular expression": {"patterns": [{"gap": 0, "pattern": "("}]},
     "'patterns.0.pattern'": {"patterns": [{"gap": 0, "pattern": "a" * 2000}]},
 }
 

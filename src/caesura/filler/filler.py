@@ -95,8 +95,8 @@ class Filler(Model[Net]):
             How long to search for better fills: a quick answer is improved by wider searches, or by
             more draws, until the ranking has settled or the next attempt would take too long.
             `Fill.ended` says which. The first answer is given in any case, however long it takes.
-            The limit is kept to within one pass of the nets, which cannot be interrupted: the first
-            pass of its shape compiles a program, which takes seconds.
+            The limit is kept to within one pass of the nets, which cannot be interrupted. Except by
+            `search`, the first pass of its shape also compiles a program, which takes seconds.
         patterns
             For text and the strategy `search`: a regular expression over the letters of a gap, by
             the gap's number from left to right, as in ``{0: "th.*"}``, or as a string if there is
