@@ -17,6 +17,8 @@ from caesura.cli import app
 from caesura.errors import CaesuraError
 from caesura.kinds import Music, Series, Text
 from caesura.kinds.music.midi import Song
+from caesura.kinds.music.mxl import pack
+from caesura.kinds.music.score import Score
 from caesura.kinds.series.table import read_table
 from caesura.kinds.text.files import read_text
 from caesura.modelfile import read_info
@@ -38,6 +40,7 @@ from hostile_texts import (
     read_as_pattern,
 )
 from model_files import assert_same, tiny_filler
+from scores import small_score
 from sentences import checked
 from songs import content as content_of
 from songs import ode_to_joy
@@ -72,6 +75,17 @@ def read_as_song(content: bytes) -> None:
         return
     silent = item.write(np.zeros_like(item.sequence.values), np.ones_like(item.missing))
     assert not kind.open(silent).sequence.values.any()
+    answer(item.view, item.original)
+
+
+def read_as_score(content: bytes) -> None:
+    score = answer(Score.from_bytes, content)
+    item = None if score is None else answer(Music(2).open, score)
+    if item is None or len(item.sequence) > 1000:
+        return
+    nothing = np.zeros_like(item.missing)
+    assert item.write(item.sequence.values, nothing).xml == score.xml
+    answer(item.write, np.zeros_like(item.sequence.values), ~nothing)
     answer(item.view, item.original)
 
 
@@ -223,6 +237,7 @@ READERS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "text": (read_as_text, [b"\xef\xbb\xbfna\xc3\xafve\r\n", "née".encode("utf-16")]),
     "packed": (read_as_packed_text, [lzma.compress(b"abc" * 40)]),
     "midi": (read_as_song, [content_of(ode_to_joy())[:400], content_of(ode_to_joy())]),
+    "musicxml": (read_as_score, [small_score(), pack(small_score())]),
     "roll": (read_as_roll, [_npy()]),
     "csv": (read_as_csv, [CSV, b"a\n1\n\n3\n"]),
     "parquet": (read_as_parquet, [_parquet()]),

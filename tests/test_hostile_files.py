@@ -27,7 +27,7 @@ from caesura.kinds.text.files import read_text
 from caesura.kinds.text.pattern import automaton_of
 from caesura.training.recipe import choose, parse_setting
 from command_line import mistake, run
-from hostile import model_bytes
+from hostile import model_bytes, read_as_score
 from model_files import document_of, make_filler, tiny_filler, with_document
 from sentences import checked
 
@@ -245,3 +245,12 @@ def test_a_table_of_arrow_with_large_whole_numbers_is_filled(number):
 def test_a_pattern_that_later_versions_of_python_may_read_otherwise_gets_no_warning():
     with warnings.catch_warnings(action="error"):
         assert automaton_of(Text("ab["), "[[a]", 2).accepts([2])
+
+
+def test_a_measure_outside_of_a_part_is_no_music():
+    read_as_score(
+        b"<score-partwise><a><part><measure><note/></measure></part></a></score-partwise>"
+    )
+    read_as_score(
+        b"<score-partwise><part><a><measure><note/></measure></a></part></score-partwise>"
+    )

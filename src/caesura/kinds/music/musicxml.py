@@ -12,6 +12,7 @@ from caesura.errors import CaesuraError
 from caesura.kinds.xml import Reader
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+MEASURE = ["score-partwise", "part", "measure"]  # the elements around what is in a measure
 SCALED = {"divisions", "duration", "offset"}  # numbers of divisions of a quarter note
 # The elements of a note whose text is read; others are kept as they are.
 NOTE_WORDS = {"step", "alter", "octave", "duration", "voice", "staff"}
@@ -127,18 +128,18 @@ class ScoreReader(Reader):
             self._start_in_note(name, attributes, at)
         elif name == "score-part":
             self._part_id = attributes.get("id", "")
-        elif name == "part" and above == ["score-partwise"]:
+        elif self._open == MEASURE[:2]:
             identity = attributes.get("id", "")
             self.parts.append(Part(identity, self._names.get(identity, "") or identity))
             self._reset()
-        elif name == "measure" and above == ["part"]:
+        elif self._open == MEASURE:
             transposition = self._chromatic + 12 * self._octaves
             number = attributes.get("number", "")
             measure = Measure(number, self._bar, self._fifths, transposition, self._divisions)
             measure.content_start = measure.content_stop = after_tag(self.content, at)
             self.parts[-1].measures.append(measure)
             self._cursor = self._last = Fraction(0)
-        elif name == "note" and above == ["measure"]:
+        elif self._open == [*MEASURE, "note"]:
             self._note = Mark(at)
         elif name in ("backup", "forward"):
             self._move = Fraction(0)
