@@ -84,6 +84,7 @@ def test_nets_that_were_trained_one_by_one_make_one_model(made):
     check_command(of_nade, info, "nade.model", "bidirectional")
     check_command(of_rnn, info, "rnn.model", "forward")
     assert make == "python benchmarks/cards.py make text nade.model rnn.model"
+    write_sums(made)
     assert caesura.load("text").fill("the qu__k", strategy="sir").best.startswith("the qu")
     caesura.train([TEXT], kind="text", recipe="rnn", seed=3, **TINY).save(made / "rnn.model")
     with pytest.raises(CaesuraError, match="other data"):

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import EVALUATION_SIZES, bucket, room
+from caesura.nets.arrays import Numbers
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
@@ -26,7 +27,7 @@ from caesura.strategies import Place, Strategy, Window, around_gaps
 Pieces = Iterable[Shaped[np.ndarray, "_ D"]]
 Starts = Int[np.ndarray, " _"]  # the first steps of gaps in one sequence
 Report = Callable[[int, int], None]  # takes the number of gaps done, and of all gaps
-Ask = Callable[[PRNGKeyArray, Window], PyTree[Shaped[Array, "B ..."]]]
+Ask = Callable[[PRNGKeyArray, Window], PyTree[Shaped[Numbers, "B ..."]]]
 
 GAP = 5  # steps
 
@@ -171,7 +172,7 @@ def score_positions(
 
 
 def _ask_whole(net: Nets, strategy: Strategy) -> Ask:
-    def ask(key: PRNGKeyArray, windows: Window) -> Float[Array, " B"]:
+    def ask(key: PRNGKeyArray, windows: Window) -> Float[Numbers, " B"]:
         return strategy.log_prob(key, net, windows, windows.values[:, None]).log_prob[:, 0]
 
     return ask
@@ -180,7 +181,7 @@ def _ask_whole(net: Nets, strategy: Strategy) -> Ask:
 def _ask_steps(net: Nets, strategy: Strategy, gap: int) -> Ask:
     tallied = net.frame.fillable & ~net.frame.categorical  # a level has no median
 
-    def ask(key: PRNGKeyArray, windows: Window) -> tuple[Array, ...]:
+    def ask(key: PRNGKeyArray, windows: Window) -> tuple[Numbers, ...]:
         values, steps = strategy.marginals(key, net, windows)
         some = (values.log_prob[:, :, tallied], windows.values[:, :, tallied])
         return tuple(a[:, :gap] for a in (steps.log_prob, *some))
