@@ -63,18 +63,18 @@ async def ask(client: httpx.AsyncClient, clients: int, requests: int) -> tuple[f
     return time.perf_counter() - began, took
 
 
-async def measure(filler: Filler, requests: int) -> None:
+async def measure(filler: Filler, requests: int, rounds: int) -> None:
     servers = {}
     for name, together in {"one by one": 1, "together": 8}.items():
         limits = Limits(waiting=max(CLIENTS), together=together, seconds=600.0)
         transport = httpx.ASGITransport(make_app({"text": filler}, limits=limits))
         servers[name] = httpx.AsyncClient(transport=transport, base_url="http://x", timeout=600)
-        await ask(servers[name], 16, 32)
+        await ask(servers[name], 4, 8)
     print("| clients | server | requests a second | p50 | p95 |\n|---|---|---|---|---|")
     for clients in CLIENTS:
         seconds: dict[str, list[float]] = {name: [] for name in servers}
         latencies: dict[str, list[float]] = {name: [] for name in servers}
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for name, client in servers.items():
                 whole, each = await ask(client, clients, max(requests, clients))
                 seconds[name].append(whole / max(requests, clients))
@@ -88,9 +88,11 @@ async def measure(filler: Filler, requests: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small net, few requests")
-    quick = parser.parse_args().quick
-    filler = small_filler() if quick else caesura.load("text")
-    asyncio.run(measure(filler, 16 if quick else 64))
+    parser.add_argument("--requests", type=int, default=64, help="at each number of clients")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args()
+    filler = small_filler() if given.quick else caesura.load("text")
+    asyncio.run(measure(filler, 16 if given.quick else given.requests, given.rounds))
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ def test_the_imputer_fills_levels_with_those_that_are_drawn_most_often(imputer):
     pd.testing.assert_frame_equal(low.drop(columns="level"), answer.drop(columns="level"))
 
 
+@pytest.mark.slow
 def test_log_prob_counts_the_nats_of_levels(imputer):
     complete = imputer.transform(table())
     missing = np.zeros(complete.shape, bool)

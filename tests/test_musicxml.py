@@ -250,6 +250,7 @@ def test_notes_that_are_too_short_for_the_grid_are_told():
     assert not opened(score({"A": plain}), 4).doubts(far)
 
 
+@pytest.mark.slow
 def test_a_score_is_filled_from_the_command_line(tmp_path):
     music_filler().save(tmp_path / "m.model")
     (tmp_path / "in.musicxml").write_bytes(small_score())

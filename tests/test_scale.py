@@ -76,6 +76,7 @@ def test_the_model_is_loaded_once(model, tmp_path, monkeypatch):
     assert len(loaded) == 1
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_filled_say_why_and_lose_nobody(model, tmp_path):
     texts = TEXTS | {"empty": "", "none": None}
     summary = fill_locally(rows(texts), Run(model), tmp_path)
@@ -87,6 +88,7 @@ def test_rows_that_cannot_be_filled_say_why_and_lose_nobody(model, tmp_path):
     assert told.loc[list(TEXTS), "reason"].isna().all()
 
 
+@pytest.mark.slow
 def test_what_is_filled_is_skipped_and_what_is_not_is_tried_again(model, tmp_path):
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
