@@ -39,7 +39,7 @@ def fill_weeks(updates: int) -> Weeks:
     """Train on what was measured, and fill the rest."""
     table = pd.read_csv(FILE, index_col=TIME, parse_dates=True)
     settings = SMALL | {"steps": updates, "validate_every": max(1, updates // 4)}
-    imputer = SeriesImputer(settings=settings, random_state=0).fit(table)
+    imputer = SeriesImputer(adapt="full", settings=settings, random_state=0).fit(table)
     low, median, high = (one[COLUMN].to_numpy() for one in imputer.quantile(table, LEVELS))
     missing = table[COLUMN].isna().to_numpy()
     moments = table.index.to_numpy()

@@ -12,6 +12,7 @@ from command_line import ask, mistake, run
 FIELDS = ["steps=2", "hidden=4", "head_hidden=4", "batch=2", "length=8", "validate_every=2"]
 FIELDS += ["valid_steps=20", "least_observed=1"]
 TINY = [word for field in FIELDS for word in ("--set", field)]
+FULL = ["--adapt", "full", *TINY]
 
 
 def table() -> pd.DataFrame:
@@ -93,7 +94,7 @@ def test_absent_rows_are_added_on_request(folder):
 def test_a_model_is_trained_on_the_table_itself(folder):
     result = run(
         *("fill", "series", folder / "in.csv", "-o", folder / "own.csv", "--columns", "level"),
-        *("--time", "day", "--covariates", "flow", *TINY),
+        *("--time", "day", "--covariates", "flow", *FULL),
     )
     assert result.exit_code == 2
     assert "There is no column called 'flow'" in result.stderr
@@ -102,7 +103,7 @@ def test_a_model_is_trained_on_the_table_itself(folder):
     )
     result = run(
         *("fill", "series", folder / "flow.csv", "-o", folder / "own.csv", "--bounds", "rain=0:"),
-        *("--covariates", "flow", *TINY),
+        *("--covariates", "flow", *FULL),
     )
     assert result.exit_code == 0, result.output
     answer = pd.read_csv(folder / "own.csv")
@@ -127,7 +128,7 @@ def test_a_model_is_trained_on_the_table_itself(folder):
         (["-o", "out.csv", "--model", "a.model", "--freq", "h"], "'freq' is chosen in training"),
         (["-o", "out.csv", "--model", "a.model", "--recipe", "series"], "'recipe' is chosen in"),
         (["-o", "out.csv", "--model", "a.model", "--quantiles", "0.001"], "at least 999 samples"),
-        (["-o", "out.csv", "--time", "note", *TINY], "'note' holds something that is not a time"),
+        (["-o", "out.csv", "--time", "note", *FULL], "'note' holds something that is not a time"),
     ],
 )
 def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
@@ -140,12 +141,9 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
     [
         ("", "is not a table"),
         ("a\n", "has no rows"),
-        ("word\nx\ny\n", "no column of numbers"),
-        ("a\n1\n", "'a' has 1 observed numbers"),
+        ("word\nx\nx\n", "no column of numbers"),
         ("a,a\n1,2\n", "two columns called 'a'"),
         ("a\n1\ninf\n3\n", "'a' is infinite in row 1"),
-        ("a\n0\n1\n\n0\n", "'a' has 3 observed levels, too few to learn from"),
-        ("a\n1.5\n", "has 1 observed numbers, too few to learn from: at least 100"),
     ],
 )
 def test_tables_that_cannot_be_filled_get_one_sentence(tmp_path, content, sentence):
@@ -153,6 +151,40 @@ def test_tables_that_cannot_be_filled_get_one_sentence(tmp_path, content, senten
     words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
     assert sentence in mistake(*words)
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("a\n0\n1\n\n0\n", "'a' has 3 observed levels, too few to learn from"),
+        ("a\n1.5\n", "has 1 observed numbers, too few to learn from: at least 100"),
+    ],
+)
+def test_tables_that_are_too_small_to_train_on_get_one_sentence(tmp_path, content, sentence):
+    (tmp_path / "in.csv").write_text(content)
+    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
+    assert sentence in mistake(*words, "--adapt", "full")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_table_is_filled_at_once(tmp_path):
+    (tmp_path / "in.csv").write_text(
+        "a,b\n" + "".join(f"{n},{2 * n}.50\n" for n in range(30)) + "30,\n"
+    )
+    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--json")
+    told = json.loads(ask(*words, "--quantiles", "0.05,0.95"))
+    assert told["filled"] == {"a": 0, "b": 1}
+    out = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    assert out["b"].tolist()[:2] == ["0.50", "2.50"]
+    assert 50 < float(out["b"].iloc[-1]) < 66
+    assert float(out["b_q0.05"].iloc[-1]) < float(out["b_q0.95"].iloc[-1])
+
+
+def test_training_needs_to_be_asked_for(tmp_path):
+    (tmp_path / "in.csv").write_text("a\n1\n\n3\n")
+    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
+    assert "it needs --adapt full" in mistake(*words, "--set", "steps=2")
+    assert "--adapt is none or full" in mistake(*words, "--adapt", "later")
 
 
 @pytest.mark.parametrize(
@@ -164,5 +196,5 @@ def test_tables_that_cannot_be_filled_get_one_sentence(tmp_path, content, senten
 )
 def test_times_that_do_not_advance_get_one_sentence(tmp_path, times, sentence):
     (tmp_path / "in.csv").write_text(f"t,a\n{times[0]},1\n{times[1]},2\n")
-    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv", *TINY)
+    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv", *FULL)
     assert sentence in mistake(*words)

@@ -329,6 +329,12 @@ def test_the_journey_of_a_series(page):
     assert label == "co2_ppm: 53 of 614 missing, 19 gaps"
     look(page, "series-1-opened")
     page.click("#series-fill")
+    filled(page, "series")
+    assert "Filled: 53 numbers" in page.inner_text("#series-status")
+    assert "For a model that learns this table" in page.inner_text("#series-status")
+    look(page, "series-1-filled-at-once")
+    page.select_option("#series-model", "trained on this table")
+    page.click("#series-fill")
     page.wait_for_selector("#series-left:has-text('of 40 updates')")
     assert page.get_attribute("#series-progress", "value")
     look(page, "series-2-trains")
@@ -401,6 +407,7 @@ def test_a_table_of_ones_own_and_a_fit_that_is_stopped(page, tmp_path):
     )
     assert page.is_disabled("#series-download")
     page.uncheck("text=wind")
+    page.select_option("#series-model", "trained on this table")
     with page.expect_request("**/api/fill/series") as waiting:
         page.click("#series-fill")
     assert waiting.value.post_data_json["columns"] == ["tide"]
@@ -465,6 +472,7 @@ def test_a_refusal_is_shown_as_the_sentence_that_it_is(browser, address):
         few = {"name": "few.csv", "mimeType": "text/csv", "buffer": b"a\n1\n\n3\n"}
         page.set_input_files("#series-file", few)
         page.wait_for_selector("#table-name:has-text('few.csv')")
+        page.select_option("#series-model", "trained on this table")
         page.click("#series-fill")
         page.wait_for_selector("#series-status.problem")
         assert "too few to learn from" in page.inner_text("#series-status")

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 
+import caesura
 from caesura.training.loop import Stopped
 from caesura.training.train import train
 from caesura.web import Limits, make_app, tables
@@ -44,6 +45,7 @@ def wave(rows: int = 150) -> pd.DataFrame:
 
 
 CSV = wave().to_csv(index=False)
+FULL = {"sequence": CSV, "adapt": "full"}  # a model is trained on the table
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +91,21 @@ def test_rows_without_times_are_numbered(client):
     assert told["columns"] == [{"name": "a", "values": [1.5, None, -2]}]
 
 
+def test_a_table_is_filled_at_once_by_the_pretrained_model(client):
+    told = lines(client.post("/api/fill/series", json={"sequence": CSV}))
+    assert [line["state"] for line in told] == ["waits", "draws", "filled"]
+    fill = caesura.load("series").fitted([wave()]).fill(wave())
+    expected = fill.quantile(told[-1]["levels"])
+    for column, rows in zip(told[-1]["columns"], ([*range(20, 26)], [3, 90]), strict=True):
+        assert column["rows"] == rows
+        for level, numbers in enumerate(column["quantiles"]):
+            assert np.allclose(numbers, expected[level][column["name"]].iloc[rows], rtol=1e-4)
+    assert not pd.read_csv(StringIO(told[-1]["sequence"]))["tide"].isna().any()
+
+
 @pytest.mark.slow
 def test_a_table_is_filled_as_the_library_fills_it(client):
-    told = lines(client.post("/api/fill/series", json={"sequence": CSV, "seed": 4}))
+    told = lines(client.post("/api/fill/series", json=FULL | {"seed": 4}))
     states = [line["state"] for line in told]
     assert states[:2] == ["waits", "trains"]
     assert states[-2:] == ["draws", "filled"]
@@ -124,7 +138,7 @@ def test_a_table_is_filled_as_the_library_fills_it(client):
 
 @pytest.mark.slow
 def test_columns_can_be_left_out(client):
-    asked = {"sequence": CSV, "columns": ["wind"]}
+    asked = {"sequence": CSV, "adapt": "full", "columns": ["wind"]}
     filled = lines(client.post("/api/fill/series", json=asked))[-1]
     assert [column["name"] for column in filled["columns"]] == ["wind"]
     after = pd.read_csv(StringIO(filled["sequence"]))
@@ -193,7 +207,10 @@ NOT_TO_FILL = {
         },
         "not of numbers, nor a category",
     ),
-    "too little to learn from": ({"sequence": wave(95).to_csv(index=False)}, "too few to learn"),
+    "too little to learn from": (
+        {"sequence": wave(95).to_csv(index=False), "adapt": "full"},
+        "too few to learn",
+    ),
     "nothing missing": ({"sequence": wave().dropna().to_csv(index=False)}, "Nothing is missing"),
     "no such column": ({"sequence": CSV, "columns": ["tied"]}, "tied"),
     "no such model": ({"sequence": CSV, "model": "tides"}, "tides"),
@@ -246,7 +263,7 @@ def wait_for(what) -> None:
 
 
 def ask(client: httpx.Client, seed: int):
-    return client.stream("POST", "/api/fill/series", json={"sequence": CSV, "seed": seed})
+    return client.stream("POST", "/api/fill/series", json=FULL | {"seed": seed})
 
 
 def test_a_fit_stops_when_its_client_goes_and_the_next_begins(endless):
@@ -293,7 +310,7 @@ def test_a_real_training_stops_when_its_client_goes(monkeypatch):
 def test_a_fit_that_takes_too_long_is_stopped(endless):
     _, ended = endless
     with TestClient(make_app({}, limits=Limits(fit_seconds=0.3))) as client:
-        told = lines(client.post("/api/fill/series", json={"sequence": CSV}))
+        told = lines(client.post("/api/fill/series", json=FULL))
     assert "did not come in time" in told[-1]["detail"]
     wait_for(lambda: ended == [0])
 
@@ -304,7 +321,7 @@ def test_what_goes_wrong_in_a_fit_is_said_in_its_last_line(monkeypatch):
 
     monkeypatch.setattr(tables, "fill_table", fill_table)
     with TestClient(make_app({})) as client:
-        told = lines(client.post("/api/fill/series", json={"sequence": CSV}))
+        told = lines(client.post("/api/fill/series", json=FULL))
     assert told[-1] == {"detail": "Something went wrong on the server; its log says what."}
 
 

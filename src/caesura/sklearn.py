@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, no_type_check
 
 import numpy as np
 
-from caesura.errors import CaesuraError, extra
-from caesura.filler import Filler, Request, SeriesFill
+from caesura.errors import CaesuraError, extra, lookup
+from caesura.filler import Filler, Request, SeriesFill, TableFiller, load
 from caesura.hardware import use_all_cores
 from caesura.kinds import Series
 from caesura.kinds.series import foreign
@@ -20,6 +20,8 @@ with extra("sklearn", "SeriesImputer needs scikit-learn"):
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
+
+ADAPTATIONS = ("none", "full")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,15 +39,17 @@ def _unchecked(function: F) -> F:
 
 
 class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Learn a table whose rows are steps in time, and fill what is missing in such tables.
+    """Fill what is missing in tables whose rows are steps in time.
 
     X is a DataFrame, an array [steps, columns], an array [series, steps, columns], or a list of
     tables, which may differ in length. DataFrames may be those of pandas or polars. NaN or null is
     missing. Answers have the form of X, and observed values come back bit for bit.
     The order of the rows matters: do not shuffle them.
 
-    `fit` trains a model. A column with too few observed values raises a `CaesuraError`. A column
-    without any observed value is left as it is, with a warning.
+    By default the pretrained model `series` fills the table, and `fit` learns only the means,
+    scales and correlations of the columns: that takes no time. With ``adapt="full"``, `fit` trains
+    a model on the table, which takes a minute or more. A column without any observed value is left
+    as it is, with a warning.
 
     Columns of True and False, of 0 and 1 alone, of categories, and of at most 20 different words
     are learnt as categories: they get probabilities instead of densities, inform the numbers, and
@@ -71,15 +75,18 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     add_rows : bool, default False
         Whether answers have rows for times that are absent between the others.
     samples : int, default 100
-        How many random fills an answer is made of.
+        How many random fills an answer is made of; of the pretrained model, how many quantiles.
+    adapt : "none" or "full", default "none"
+        "none" fills with the pretrained model. "full" trains a model on the table.
     strategy : str or Strategy, optional
-        How gaps are filled. By default as the recipe says.
-    recipe : str, default "series"
-        The name of a recipe, or the path of one.
+        How gaps are filled. By default as the recipe says. Only with ``adapt="full"``.
+    recipe : str, optional
+        The name of a recipe, or the path of one. By default "series". Only with ``adapt="full"``.
     settings : dict, optional
-        Fields of the recipe, such as ``{"steps": 500}``.
-    least_observed : int, default 100
-        A column with fewer observed values is refused.
+        Fields of the recipe, such as ``{"steps": 500}``. Only with ``adapt="full"``.
+    least_observed : int, optional
+        A column with fewer observed values is refused. By default 1, and 100 with
+        ``adapt="full"``.
     random_state : int, RandomState or None, default None
         The source of all that is random.
     verbose : bool, default False
@@ -88,7 +95,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     filler_ : caesura.Filler
-        The trained model, which can be saved.
+        The model that fills. A trained one can be saved.
     seed_ : int
         The seed of the answers, so that they are the same every time.
 
@@ -98,8 +105,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> from caesura.sklearn import SeriesImputer
     >>> table = np.sin(np.arange(300.0))[:, None]
     >>> table[40:43] = np.nan
-    >>> small = {"hidden": 8, "head_hidden": 8, "batch": 4, "steps": 20, "validate_every": 10}
-    >>> full = SeriesImputer(settings=small, random_state=0).fit_transform(table)
+    >>> full = SeriesImputer().fit_transform(table)
     >>> bool(np.isnan(full).any())
     False
     """
@@ -117,10 +123,11 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         time: str | None = None,
         add_rows: bool = False,
         samples: int = 100,
+        adapt: str = "none",
         strategy: str | Strategy | None = None,
-        recipe: str = "series",
+        recipe: str | None = None,
         settings: Mapping[str, Any] | None = None,
-        least_observed: int = 100,
+        least_observed: int | None = None,
         random_state: "int | np.random.RandomState | None" = None,
         verbose: bool = False,
     ):
@@ -133,6 +140,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.time = time
         self.add_rows = add_rows
         self.samples = samples
+        self.adapt = adapt
         self.strategy = strategy
         self.recipe = recipe
         self.settings = settings
@@ -141,7 +149,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: "Tables", y: object = None) -> "SeriesImputer":
-        """Train a model on what is observed in X.
+        """Learn the columns of X, and with ``adapt="full"`` train a model on them.
 
         All cores take part, unless JAX has run in this process before.
 
@@ -154,28 +162,46 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        lookup(dict.fromkeys(ADAPTATIONS), self.adapt, "way to adapt")
         use_all_cores()
         tables = self._tables(X, reset=True)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
+        fields = {
+            "columns": self.columns,
+            "categorical": self.categorical,
+            "covariates": self.covariates,
+            "bounds": self.bounds,
+            "calendar": self.calendar,
+            "freq": self.freq,
+            "time": self.time,
+            "add_rows": self.add_rows,
+        }
+        if self.least_observed is not None:
+            fields["least_observed"] = self.least_observed
+        self.filler_: Filler = (
+            self._train(tables, fields) if self.adapt == "full" else self._fitted(tables, fields)
+        )
+        return self
+
+    def _fitted(self, tables: list[Any], fields: dict[str, Any]) -> Filler:
+        for name in ("strategy", "recipe", "settings"):
+            if getattr(self, name) is not None:
+                raise CaesuraError(f"'{name}' is for training: it needs adapt='full'.")
+        pretrained = load("series")
+        assert isinstance(pretrained, TableFiller)
+        return pretrained.fitted(tables, **fields)
+
+    def _train(self, tables: list[Any], fields: dict[str, Any]) -> Filler:
         with showing() if self.verbose else nullcontext(lambda net, progress: None) as report:
-            self.filler_: Filler = train(
+            return train(
                 tables,
                 kind="series",
-                recipe=self.recipe,
+                recipe=self.recipe or "series",
                 seed=self.seed_,
-                columns=self.columns,
-                categorical=self.categorical,
-                covariates=self.covariates,
-                bounds=self.bounds,
-                calendar=self.calendar,
-                freq=self.freq,
-                time=self.time,
-                add_rows=self.add_rows,
-                least_observed=self.least_observed,
                 report=report,
+                **fields,
                 **(self.settings or {}),
             )
-        return self
 
     def transform(self, X: "Tables") -> Any:
         """Return X with the medians of the random fills in its gaps.

@@ -50,6 +50,7 @@ def series(
     ] = 100,
     samples_to: Path | None = None,
     pictures: Path | None = None,
+    adapt: str = "none",
     recipe: str | None = None,
     settings: list[str] | None = None,
     strategy: StrategyOption = None,
@@ -62,10 +63,10 @@ def series(
 ) -> None:
     """Fill the gaps of a table.
 
-    Without a model, one is trained on the table itself, which takes about a minute. Gaps get the
-    medians of the draws, or the level that was drawn most often. Every other cell of a CSV file is
-    written as it was read; columns of many different words stay as they are. The paths of the files
-    that were written go to stdout.
+    By default the pretrained model `series` fills the table at once. With --adapt full, a model is
+    trained on the table itself, which takes about a minute. Gaps get the medians, or the most
+    probable level. Every other cell of a CSV file is written as it was read; columns of many
+    different words stay as they are. The paths of the files that were written go to stdout.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def series(
     output : --output, -o FILE
         Where to write the filled table, as CSV or as Parquet.
     model : --model MODEL
-        The model file to fill with. Default: one that is trained on TABLE itself.
+        The model file to fill with. Default: the pretrained model for any table.
     time : --time COLUMN
         The column that holds the times of the rows. Default: the first column, if it holds times.
     columns : --columns COLUMN[,COLUMN]
@@ -99,10 +100,12 @@ def series(
     pictures : --pictures DIRECTORY
         Write there a picture of each column of numbers with gaps: observed points, medians and the
         interval of 90 %.
+    adapt : --adapt none|full
+        none: the pretrained model as it is. full: a model that is trained on TABLE.
     recipe : --recipe NAME
-        How to train if no model is given. Default: series.
+        How to train with --adapt full. Default: series.
     settings : --set NAME=VALUE
-        A field of the recipe or of the kind, such as steps=500; may be given several times.
+        A field of the recipe, such as steps=500, with --adapt full; may be given several times.
     """
     check_options(ctx, "time", "add_rows")
     asked = Asked(samples, strategy, seed, output, engine, workers, id_column, data_column, json)
@@ -120,20 +123,25 @@ def series(
         if file.suffix.lower() not in SUFFIXES:
             raise CaesuraError(f"The output '{file}' must end in .csv or .parquet.")
     levels = _levels(quantiles, samples)
-    training = {
-        "recipe": recipe,
-        "columns": _names(columns),
-        "categorical": _names(categorical),
-        "covariates": _names(covariates),
-        "bounds": _bounds(bounds or []),
-        "freq": freq,
-        **parse_settings(settings or []),
-    }
-    training = {name: value for name, value in training.items() if value is not None}
-    if model and training:
+    if adapt not in ("none", "full"):
+        raise CaesuraError(f"--adapt is none or full, not '{adapt}'.")
+    learnt = _given(
+        columns=_names(columns),
+        categorical=_names(categorical),
+        covariates=_names(covariates),
+        bounds=_bounds(bounds or []),
+        freq=freq,
+    )
+    training = _given(recipe=recipe, **parse_settings(settings or []))
+    if model and (learnt or training or adapt == "full"):
+        name = min(learnt | training, default="adapt")
         raise CaesuraError(
-            f"'{min(training)}' is chosen in training, but the model '{model}' is already trained."
+            f"'{name}' is chosen in training, but the model '{model}' is already trained."
         )
+    if adapt == "none" and (training or strategy):
+        name = min(training, default="strategy")
+        if not model:
+            raise CaesuraError(f"'{name}' is for training: it needs --adapt full.")
     if pictures is not None:
         from caesura.plots import check_picture
 
@@ -149,7 +157,8 @@ def series(
         given: Any = table
     else:
         given = read_table(table)  # once, to learn from and to fill
-        filler = _train(given, seed, training | {"time": time})
+        fields = learnt | {"time": time}
+        filler = _train(given, seed, training | fields) if adapt == "full" else _fit(given, fields)
     kind: Any = filler.kind
     filler = filler.with_kind(time=kind.time if time is None else time, add_rows=add_rows)
     drawn = 0 if samples_to is None else samples
@@ -162,6 +171,18 @@ def series(
     if pictures is not None:
         files += _draw(fill, pictures)
     _answer(fill, files, json)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _fit(table: Any, fields: dict[str, Any]) -> "Filler":
+    from caesura.filler import TableFiller, load
+
+    pretrained = load("series")
+    assert isinstance(pretrained, TableFiller)
+    return pretrained.fitted([table], **fields)
 
 
 def _train(table: Any, seed: int, fields: dict[str, Any]) -> "Filler":

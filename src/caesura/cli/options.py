@@ -67,7 +67,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model file, a model that comes with caesura (text, music, papyri), or one on the "
+        help="A model file, a model that comes with caesura (text, music, papyri, series), or one on the "
         "Hugging Face Hub, hf://user/repo/file@revision.",
     ),
 ]

@@ -53,7 +53,7 @@ def from_draws(kind: Kind, opened: Opened, parts: Sequence[Filled]) -> Fill:
         strategy=opened.method.name,
         seed=opened.request.seed,
         ended="finished",
-        between=_between(sequence),
+        between=between_gaps(sequence),
         unknown=(),
         completions=[best, *every] if numbers else completions,
         sampled=every[:samples],
@@ -78,7 +78,8 @@ def nothing_missing(kind: Kind, opened: Opened) -> Fill:
     return from_draws(kind, opened, [part])
 
 
-def _between(sequence: Steps) -> tuple[int, ...]:
+def between_gaps(sequence: Steps) -> tuple[int, ...]:
+    """Return how many observed steps are before each gap."""
     gaps = sequence.gaps
     ends = [0, *(gap.stop for gap in gaps)]
     return tuple(gap.start - end for gap, end in zip(gaps, ends, strict=False))

@@ -4,8 +4,10 @@ import os
 from dataclasses import replace
 
 from caesura.filler.filler import Filler
+from caesura.filler.tables import TableFiller
 from caesura.hardware import keep_compiled
 from caesura.modelfile import read_model
+from caesura.nets.heads.weighing import Weighing
 from caesura.pretrained import check_weights, default_strategy, find_model
 
 
@@ -18,7 +20,8 @@ def load(model: str | os.PathLike[str]) -> Filler:
     Parameters
     ----------
     model
-        The name of a model that comes with the library, "text", "music" or "papyri"; the path of a
+        The name of a model that comes with the library, "text", "music", "papyri" or
+        "series"; the path of a
         model file; or an address on the Hugging Face Hub, `hf://user/repo/file.safetensors@revision`,
         which may end in `#sha256=` and the hash of the file. The Hub needs
         `pip install 'caesura[hf]'`.
@@ -42,7 +45,9 @@ def load(model: str | os.PathLike[str]) -> Filler:
     keep_compiled()
     path = find_model(model)
     check_weights(model)
-    filler = Filler(**vars(read_model(path)))
+    found = read_model(path)
+    of_tables = any(isinstance(net.head, Weighing) for net in found.nets.values())
+    filler = (TableFiller if of_tables else Filler)(**vars(found))
     return replace(filler, strategy=default_strategy(model) or filler.strategy)
 
 

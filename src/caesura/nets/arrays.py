@@ -47,3 +47,8 @@ def log_softmax(x: Float[Numbers, "K *B"]) -> Float[Numbers, "K *B"]:
         shifted = x - x.max(axis=0)
         return shifted - np.log(np.exp(shifted).sum(axis=0))
     return jax.nn.log_softmax(x, axis=0)
+
+
+def cumulative_max(x: Numbers) -> Numbers:
+    """Return the largest of all entries so far along the first axis."""
+    return np.maximum.accumulate(x) if isinstance(x, np.ndarray) else jax.lax.cummax(x)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.nets.arrays import Numbers
+from caesura.nets.arrays import Numbers, namespace
 from caesura.nets.bins import BINS, EDGES, OFF, ON
 from caesura.sequence import UNKNOWN, FrameSpec
 
@@ -265,10 +265,13 @@ class Continuous(Frame):
     def index(self, values: Shaped[Numbers, "*shape"]) -> Shaped[Numbers, "*shape"]:
         return jnp.searchsorted(jnp.asarray(EDGES, jnp.float32), values, side="right")
 
-    def encode(self, values: Float[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
+    def encode(
+        self, values: Float[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
         # Every number has a flag beside it, since no number can stand for "unknown". The scale
         # keeps the sum of many inputs from saturating the cells.
-        flagged = jnp.concatenate([jnp.where(unknown, 0.0, values), unknown])
+        xp = namespace(values)
+        flagged = xp.concatenate([xp.where(unknown, 0.0, values), unknown])
         return flagged / self.numbers**0.5
 
     def decode(self, x: Float[Array, "*B N"]) -> tuple[Float[Array, "*B D"], Bool[Array, "*B D"]]:

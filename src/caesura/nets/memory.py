@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from caesura.nets.arrays import Numbers, cumulative_max, namespace
 from caesura.nets.frames import Continuous
 
 DEPTH = 2  # the number of remembered values per component
@@ -21,8 +22,8 @@ class Remembered(NamedTuple):
     Where no value was known yet, the value and its age are zero, like the start of a cell.
     """
 
-    values: Float[Array, "*B DEPTH D"]
-    ages: Float[Array, "*B DEPTH D"]
+    values: Float[Numbers, "*B DEPTH D"]
+    ages: Float[Numbers, "*B DEPTH D"]
 
     def flat(self) -> Float[Array, "*B M"]:
         """Return it as one vector, as a context holds it."""
@@ -84,14 +85,20 @@ class Memory(eqx.Module):
     def before_all(self, xs: Float[Array, "T B N"], valid: Bool[Array, "T B"]) -> Remembered:
         """Return the memories before all steps of many sequences, without a scan."""
         values, unknown = self.frame.decode(xs)
-        step = jnp.arange(len(xs))[:, None, None]
-        latest = jax.lax.cummax(jnp.where(valid[:, :, None] & ~unknown, step, -1))
-        previous = jnp.concatenate([jnp.full_like(latest[:1], -1), latest[:-1]])
-        found, at = [], previous
-        for _ in range(DEPTH):
-            there, place = at >= 0, jnp.maximum(at, 0)
-            value = jnp.take_along_axis(values, place, axis=0)
-            found.append((jnp.where(there, value, 0.0), jnp.where(there, step - at, 0)))
-            at = jnp.where(there, jnp.take_along_axis(previous, place, axis=0), -1)
-        of_values, of_ages = (jnp.stack(rows, axis=2) for rows in zip(*found, strict=True))
-        return Remembered(of_values, of_ages.astype(jnp.float32))
+        return remembered_before(values, valid[:, :, None] & ~unknown)
+
+
+def remembered_before(values: Float[Numbers, "T B D"], known: Bool[Numbers, "T B D"]) -> Remembered:
+    """Return the memories before all steps of many sequences, of which some values are known."""
+    xp = namespace(values)
+    step = xp.arange(len(values))[:, None, None]
+    latest = cumulative_max(xp.where(known, step, -1))
+    previous = xp.concatenate([xp.full_like(latest[:1], -1), latest[:-1]])
+    found, at = [], previous
+    for _ in range(DEPTH):
+        there, place = at >= 0, xp.maximum(at, 0)
+        value = xp.take_along_axis(values, place, axis=0)
+        found.append((xp.where(there, value, 0.0), xp.where(there, step - at, 0)))
+        at = xp.where(there, xp.take_along_axis(previous, place, axis=0), -1)
+    of_values, of_ages = (xp.stack(rows, axis=2) for rows in zip(*found, strict=True))
+    return Remembered(of_values.astype(xp.float32), of_ages.astype(xp.float32))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int64, PRNGKeyArray, PyTree, Shaped
 
 from caesura.errors import lookup
-from caesura.nets.arrays import Numbers
+from caesura.nets.arrays import Numbers, namespace
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Continuous, Frame
 from caesura.nets.heads import HEADS, make_head
@@ -141,16 +141,20 @@ class Net(eqx.Module):
         """The frames that the net is for."""
         return self.head.frame
 
-    def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Input:
-        """Return the input of the cells for a frame whose `unknown` values must not be seen."""
+    def encode(self, values: Shaped[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]) -> Input:
+        """Return the input of the cells for a frame whose `unknown` values must not be seen.
+
+        Real numbers may be arrays of NumPy, with a batch in the last axis.
+        """
+        xp = namespace(values)
         unknown = unknown | self.frame.unknown(values)
-        x, m = self.frame.encode(values, unknown), jnp.mean(unknown, dtype=jnp.float32)
+        x, m = self.frame.encode(values, unknown), xp.mean(unknown, axis=0, dtype=jnp.float32)
         if self.missing_input == "added":
             # The paper's missing-value token: one more input, 1 where the frame is missing.
-            x = jnp.append(x, m)
+            x = xp.concatenate([x, m[None]])
         elif self.missing_input == "each":
             # One token per component, scaled so that together they weigh as much as one.
-            x = jnp.append(x, unknown / unknown.size**0.5)
+            x = xp.concatenate([x, unknown / len(unknown) ** 0.5])
         return Input(x, m)
 
     def context(self, before: State, after: State) -> Float[Array, " C"]:

@@ -172,12 +172,17 @@ class TableFillQuestion(TableQuestion):
 
     model: Name | None = Field(
         None,
-        description="A name that `/api/models` offers; by default a model is trained on the table.",
+        description="A name that `/api/models` offers; by default the pretrained model for tables.",
+    )
+    adapt: Literal["none", "full"] = Field(
+        "none",
+        description="Without a `model`: 'none' fills with the pretrained one, 'full' trains "
+        "a model on the table.",
     )
     columns: list[Annotated[str, Field(max_length=1000)]] | None = Field(
         None,
         max_length=COLUMNS,
-        description="The columns to train on and to fill; by default all columns of numbers and of "
+        description="The columns to learn and to fill; by default all columns of numbers and of "
         "few levels.",
     )
     seed: Seed = 0

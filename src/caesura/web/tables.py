@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup
-from caesura.filler import Filler, Request, SeriesFill
+from caesura.filler import Filler, Request, SeriesFill, TableFiller, load
 from caesura.kinds import Series
 from caesura.kinds.series import TableItem
 from caesura.kinds.series.table import TableFile, parse_csv
@@ -36,11 +37,19 @@ Report = Callable[[FitTrains | FitDraws], None]
 
 
 class Table(NamedTuple):
-    """A table to be filled, by an offered model or by one that is still to be trained."""
+    """A table to be filled, by a model or by one that is still to be trained."""
 
     asked: TableFillQuestion
     item: TableItem
     filler: Filler | None
+
+
+@cache
+def pretrained() -> TableFiller:
+    """Return the model that fills any table."""
+    filler = load("series")
+    assert isinstance(filler, TableFiller)
+    return filler
 
 
 def tell_table(asked: TableQuestion) -> TableAnswer:
@@ -51,9 +60,13 @@ def tell_table(asked: TableQuestion) -> TableAnswer:
 
 def read_fill(fillers: Mapping[str, Filler], asked: TableFillQuestion) -> Table:
     """Return what is asked, if it can be learnt, or if the model knows such tables."""
-    table, filler = _read(asked.sequence), None
-    if asked.model is None:
+    table = _read(asked.sequence)
+    filler: Filler | None = None
+    if asked.model is None and asked.adapt == "full":
         kind = Series.learn([table], columns=asked.columns)
+    elif asked.model is None:
+        filler = pretrained().fitted([table], columns=asked.columns)
+        kind = cast(Series, filler.kind)
     else:
         filler = lookup(fillers, asked.model, "model")
         if not isinstance(filler.kind, Series):
@@ -84,7 +97,8 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
 
     go_on()
     report(FitDraws())
-    request = Request(item, samples=PATHS, draws=DRAWS, seed=asked.seed)
+    at_once = isinstance(filler, TableFiller)  # its random fills take longer than all the rest
+    request = Request(item, samples=0 if at_once else PATHS, draws=DRAWS, seed=asked.seed)
     (fill,) = filler.fill_many([request], report=go_on)
     assert isinstance(fill, SeriesFill)
     quantiles, paths = fill.quantile(LEVELS), fill.samples

@@ -8,12 +8,14 @@ from caesura.nets.heads.base import Head
 from caesura.nets.heads.linear import Bernoulli, Linear, Softmax
 from caesura.nets.heads.mixture import Mixture
 from caesura.nets.heads.orderless import Orderless
+from caesura.nets.heads.weighing import Weighing
 
-HEADS: dict[str, type[Linear] | type[Orderless] | type[Mixture]] = {
+HEADS: dict[str, type[Linear] | type[Orderless] | type[Mixture] | type[Weighing]] = {
     "softmax": Softmax,
     "bernoulli": Bernoulli,
     "orderless": Orderless,
     "mixture": Mixture,
+    "weighing": Weighing,
 }
 
 

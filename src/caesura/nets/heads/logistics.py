@@ -6,13 +6,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from caesura.nets.arrays import Numbers, namespace, sigmoid
+
 
 class Logistics(NamedTuple):
     """A mixture of M distributions, which stand along the last axis."""
 
-    log_weights: Float[Array, "*D M"]
-    means: Float[Array, "*D M"]
-    scales: Float[Array, "*D M"]
+    log_weights: Float[Numbers, "*D M"]
+    means: Float[Numbers, "*D M"]
+    scales: Float[Numbers, "*D M"]
 
     def log_density(self, x: Float[Array, "*D"]) -> Float[Array, "*D"]:
         """Return the log of the density at x."""
@@ -20,10 +22,11 @@ class Logistics(NamedTuple):
         each = -z - 2 * jnp.log1p(jnp.exp(-z)) - jnp.log(self.scales)
         return jax.nn.logsumexp(self.log_weights + each, axis=-1)
 
-    def below(self, x: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    def below(self, x: Float[Numbers, "*n"]) -> Float[Numbers, "*n"]:
         """Return the probability of a value below x."""
-        each = jax.nn.sigmoid((x[..., None] - self.means) / self.scales)
-        return jnp.sum(jnp.exp(self.log_weights) * each, axis=-1)
+        xp = namespace(self.means)
+        each = sigmoid((x[..., None] - self.means) / self.scales)
+        return xp.sum(xp.exp(self.log_weights) * each, axis=-1)
 
     def draw(self, chance: Float[Array, "*D 2"]) -> Float[Array, "*D"]:
         """Return a sample, made of two numbers that are uniform between 0 and 1."""

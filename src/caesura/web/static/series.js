@@ -1,4 +1,4 @@
-// The series view: draw a table, train a model on it, and fill its gaps.
+// The series view: draw a table, and fill its gaps at once or by a model that is trained on it.
 import { ask, askLines } from "./api.js";
 import { Chart } from "./chart.js";
 import { element, options } from "./elements.js";
@@ -9,6 +9,7 @@ import { isDaily, written } from "./ticks.js";
 import { Work } from "./work.js";
 
 const EXAMPLE = { name: "CO₂ at Mauna Loa", path: "/static/mauna-loa-co2.csv" };
+const AT_ONCE = "pretrained, at once";
 const ITSELF = "trained on this table";
 const TOLD = 200; // rows of the list of numbers
 const CLICK = 4; // pixels: a drag is longer
@@ -25,7 +26,7 @@ export function startSeries(models) {
     work.stop();
     asking = null;
     page = before;
-    $("series-model").value = page.model ?? ITSELF;
+    $("series-model").value = page.model ?? AT_ONCE;
     took(told);
     work.say("The last change is undone.");
   });
@@ -82,7 +83,7 @@ export function startSeries(models) {
     const head = element(
       "div",
       { className: "chart-head" },
-      element("label", { htmlFor: box.id, title: "Train on this column and fill it" }, box, element("strong", { text: name })),
+      element("label", { htmlFor: box.id, title: "Learn this column and fill it" }, box, element("strong", { text: name })),
       element("span", { className: "hint", text: counted }),
       readout,
     );
@@ -168,8 +169,9 @@ export function startSeries(models) {
       work.say(columns.length ? "Nothing is missing in these columns." : "Choose a column to fill first.");
       return;
     }
-    const asked = { sequence: page.sequence, model: page.model };
-    if (page.model === null) asked.columns = columns.map(({ name }) => name);
+    const own = page.model === null || page.model === ITSELF;
+    const asked = { sequence: page.sequence, model: own ? null : page.model, adapt: page.model === ITSELF ? "full" : "none" };
+    if (own) asked.columns = columns.map(({ name }) => name);
     if (page.answer) history.keep(kept());
     page.answer = null;
     draw();
@@ -187,7 +189,8 @@ export function startSeries(models) {
       draw();
       remember();
       const count = page.answer.columns.reduce((sum, { rows }) => sum + rows.length, 0);
-      return `Filled: ${several(count, "number")}, in ${duration((Date.now() - began) / 1000)}.`;
+      const more = page.model === null ? ` For a model that learns this table, choose "${ITSELF}" and fill again.` : "";
+      return `Filled: ${several(count, "number")}, in ${duration((Date.now() - began) / 1000)}.${more}`;
     }, "Another table is being filled. This one is next in line.");
   }
 
@@ -329,10 +332,10 @@ export function startSeries(models) {
     { view: $("view-series"), card: $("charts"), button: $("series-open"), input: $("series-file") },
     openFile,
   );
-  options($("series-model"), [ITSELF, ...models.map((model) => model.name)], page.model ?? ITSELF);
+  options($("series-model"), [AT_ONCE, ITSELF, ...models.map((model) => model.name)], page.model ?? AT_ONCE);
   $("series-model").addEventListener("change", (event) => {
     if (table) history.keep(kept());
-    page.model = event.target.value === ITSELF ? null : event.target.value;
+    page.model = event.target.value === AT_ONCE ? null : event.target.value;
     if (table) forget();
   });
 
