@@ -1,0 +1,68 @@
+"""What is compiled when the server starts, so that requests need not wait for it."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from caesura.filler import Filler
+from caesura.filler.shapes import Shape, shapes
+from caesura.web.queue import Line
+
+
+class NotReadyError(Exception):
+    """Something is still to be compiled."""
+
+
+class _Todo(NamedTuple):
+    model: str
+    shape: Shape
+
+
+class Warming:
+    """The shapes of the default strategies of some models, compiled one after the other.
+
+    Each is a job in the line of the models, begun when nobody else waits there.
+    """
+
+    def __init__(self, fillers: Mapping[str, Filler], line: Line) -> None:
+        self._line = line
+        self._todo = [
+            _Todo(name, shape)
+            for name, filler in fillers.items()
+            for shape in shapes(filler.kind, filler.method())
+        ]
+        self.total = len(self._todo)
+        self._failed = False
+
+    @property
+    def left(self) -> int:
+        """How many shapes are still to be compiled."""
+        return len(self._todo)
+
+    def check(self) -> None:
+        """Raise `NotReadyError` with one sentence unless everything is compiled."""
+        if self._failed:
+            raise NotReadyError("A program could not be compiled; the log of the server says why.")
+        if self._todo:
+            model, shape = self._todo[0]
+            raise NotReadyError(
+                f"Programs are still compiled: {self.left} of {self.total} shapes are left, the "
+                f"next is '{model}' for {shape.name}."
+            )
+
+    async def run(self, report: Callable[[str], None]) -> None:
+        """Compile everything, and report the beginning and the end of it."""
+        if not self._todo:
+            return
+        began = time.monotonic()
+        report(f"Compiling for {self.total} shapes in the background; /readyz says how far it is.")
+        try:
+            while self._todo:
+                await self._line.run_idle(self._todo[0].shape.compile)
+                del self._todo[0]
+        except Exception:
+            self._failed = True
+            logging.getLogger("caesura").exception("A program could not be compiled.")
+            return
+        report(f"Ready: {self.total} shapes are compiled, after {time.monotonic() - began:.0f} s.")
