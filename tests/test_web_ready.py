@@ -1,5 +1,6 @@
 """What the server promises of readiness and memory."""
 
+import asyncio
 import base64
 import threading
 import time
@@ -16,6 +17,7 @@ from caesura.kinds import Song
 from caesura.programs import PROGRAMS
 from caesura.web import Limits, make_app, warming
 from caesura.web.memory import FullError, Memory, read_size, resident
+from caesura.web.queue import Line, Size
 from small_fillers import text_filler
 from test_cost import compilations  # noqa: F401
 from test_web_api import TEXT, sentence
@@ -80,7 +82,9 @@ def test_the_list_of_shapes():
     listed = {}
     for name in ("text", "papyri", "music"):
         filler = caesura.load(name)
-        listed[name] = [shape.name for shape in shapes_module.shapes(filler.kind, filler.method())]
+        shapes = list(shapes_module.shapes(filler.kind, filler.method()))
+        listed[name] = [shape.name for shape in shapes]
+        assert all(shape.work > 0 for shape in shapes if "windows" in shape.name)
     assert listed["text"] == listed["papyri"] == []
     assert len(listed["music"]) == MUSIC_SHAPES
     assert listed["music"][:3] == [
@@ -174,3 +178,23 @@ def test_a_size_that_is_none(text):
 def test_sizes():
     texts = ("500MB", "1.5GB", "2 gb")
     assert [read_size(text) for text in texts] == [500_000_000, 1_500_000_000, 2_000_000_000]
+
+
+def test_what_is_compiled_at_the_start_is_timed(monkeypatch):
+    """So that already the first request can be refused if it would take too long."""
+    runs = []
+
+    def run():
+        runs.append(time.sleep(0.5 if not runs else 0.02))
+
+    monkeypatch.setattr(warming, "shapes", lambda kind, method: iter([Shape("any", run, 10)]))
+
+    async def warm():
+        line = Line(waiting=1, together=1, seconds=30.0)
+        await warming.Warming({"words": text_filler()}, line).run(lambda _: None)
+        takes = line.estimate(Size(("words", "nade"), 100))
+        line.close()
+        return takes
+
+    assert 0.2 <= asyncio.run(warm()) < 2  # the second run counts, since the first compiles
+    assert len(runs) == 2

@@ -17,7 +17,8 @@ class Shape(NamedTuple):
     """What a program is compiled for."""
 
     name: str
-    compile: Callable[[], object]  # it runs once, on zeros
+    run: Callable[[], object]  # on zeros; the first time compiles
+    work: int = 0  # of another run, as of `Filler.work`; 0 if it is less than a fill
 
 
 def shapes(kind: Kind, method: Method) -> Iterator[Shape]:
@@ -31,7 +32,9 @@ def shapes(kind: Kind, method: Method) -> Iterator[Shape]:
     widest = method.strategy.stop(kind.stretch, kind.stretch + kind.around)
     longest = kind.stretch + 2 * kind.around
     for width in _up_to(widest, method.strategy.padded):
-        yield Shape(f"windows of {width} steps", partial(_fill, method, width))
+        stretch = _two_steps(method, width)
+        run = partial(fill_pass, method, [Task(stretch, 0, 0, PART, PART)])
+        yield Shape(f"windows of {width} steps", run, method.work(stretch, PART))
     for length in _up_to(longest, sequence_length):
         yield Shape(f"sequences of {length} steps", partial(_read, method, length))
 
@@ -40,13 +43,12 @@ def _up_to(most: int, padded: Callable[[int], int]) -> list[int]:
     return sorted({padded(n) for n in range(1, most + 1)})
 
 
-def _fill(method: Method, width: int) -> None:
-    """Fill a window with one step missing at each end, so that it is wide and takes no time."""
+def _two_steps(method: Method, width: int) -> Stretch:
+    """Return a stretch with a wide window that is soon filled: a step is missing at each end."""
     last = width - 1
     while method.strategy.stop(last + 1, 2 * width) > width:
         last -= 1
-    stretch = _stretch(method, 2 * width, (0, last))
-    fill_pass(method, [Task(stretch, 0, 0, PART, PART)])
+    return _stretch(method, 2 * width, (0, last))
 
 
 def _read(method: Method, length: int) -> None:

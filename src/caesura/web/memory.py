@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
+
 from caesura.errors import CaesuraError
 from caesura.programs import PROGRAMS
 
@@ -56,12 +58,20 @@ class Memory:
                 raise FullError
 
     def tidy(self) -> None:
-        """Give back what is free; while that is not enough, let go of half of the programs."""
+        """Give back what is free; while that is not enough, let go of half of the programs.
+
+        At last, JAX is told to forget how it came to the programs, which takes memory, too.
+        """
         _trim()
-        while self._measure() > self._limit and len(PROGRAMS):
+        while self._measure() > self._limit:
+            last = not len(PROGRAMS)
+            if last:
+                jax.clear_caches()
             PROGRAMS.shrink()
             gc.collect()
             _trim()
+            if last:
+                return
 
 
 def _trim() -> None:

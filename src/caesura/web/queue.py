@@ -104,9 +104,9 @@ class Line:
         """Return the answer for one item, when its turn has come."""
         return await self.answer(self.put(work, item, like, size))
 
-    async def run_idle(self, call: Callable[[], Any]) -> None:
+    async def run_idle(self, call: Callable[[], Any], size: Size = NO_SIZE) -> None:
         """Call a function when nobody else waits, however long that takes."""
-        job = Job(lambda *_: [call()], None, None, Future(), threading.Event(), NO_SIZE, IDLE)
+        job = Job(lambda *_: [call()], None, None, Future(), threading.Event(), size, IDLE)
         with self._changed:
             self._jobs.append(job)
             self._changed.notify_all()

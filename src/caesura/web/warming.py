@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from caesura.filler import Filler
 from caesura.filler.shapes import Shape, shapes
-from caesura.web.queue import Line
+from caesura.web.queue import Line, Size
 
 
 class NotReadyError(Exception):
@@ -26,7 +26,7 @@ class Warming:
     """
 
     def __init__(self, fillers: Mapping[str, Filler], line: Line) -> None:
-        self._line = line
+        self._fillers, self._line = fillers, line
         self._todo = [
             _Todo(name, shape)
             for name, filler in fillers.items()
@@ -59,7 +59,11 @@ class Warming:
         report(f"Compiling for {self.total} shapes in the background; /readyz says how far it is.")
         try:
             while self._todo:
-                await self._line.run_idle(self._todo[0].shape.compile)
+                model, shape = self._todo[0]
+                await self._line.run_idle(shape.run)
+                if shape.work:  # again, so that the line knows how long a fill takes
+                    sort = (model, self._fillers[model].strategy)
+                    await self._line.run_idle(shape.run, Size(sort, shape.work))
                 del self._todo[0]
         except Exception:
             self._failed = True
