@@ -31,7 +31,7 @@ from caesura.plots import COLOURS, make_panels, save_picture
 from demo.tune import song
 
 CLIENTS = 8
-TRAINING = 240.0  # seconds that a client waits for a table
+TRAINING = 150.0  # seconds that a client waits for a table
 TEXT = "The Battle of Hastings was fought in 1066 between the Normans and the English. " * 8
 SONG = base64.b64encode(song().to_bytes()).decode()
 STEPS = 100  # of that song, and some more

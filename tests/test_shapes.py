@@ -29,7 +29,7 @@ def test_fills_in_parts_are_those_at_once():
     one = opened(11)
     (filled,) = fill_pass(one.method, one.tasks)
     window, keys = prepare(one.method, one.tasks)
-    assert window.values.shape[1] == 32
+    assert window.values.shape[1] == 48
     # Parts have keys of their own; the first part is that of a request for fewer draws.
     (fewer,) = fill_pass(one.method, opened(3).tasks)
     np.testing.assert_array_equal(fewer.drawn, filled.drawn[:3])

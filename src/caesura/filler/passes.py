@@ -24,7 +24,6 @@ from caesura.hardware import (
     STATES,
     sequence_length,
 )
-from caesura.nets.arrays import Numbers
 from caesura.nets.frames import Continuous
 from caesura.nets.pair import Nets, Pair
 from caesura.programs import program
@@ -159,7 +158,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
             middle = _medians(spec, np.asarray(window.missing), drawn)
             drawn = np.concatenate([middle[:, None], drawn], axis=1)
         scored = drawn[:, : tasks[0].scored + numbers]
-        score = _score(method, window, keys.score, jnp.asarray(scored))
+        score = _score(method, window, keys.score, scored)
         chances = np.asarray(marginals.result().values.log_prob)
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
     found = []
@@ -187,7 +186,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
 def score_pass(method: Method, tasks: Sequence[Task]) -> list[tuple[float, float]]:
     """Return the log-probability of what each task's sequence has in its gaps, with its error."""
     window, keys = prepare(method, tasks)
-    score = _score(method, window, keys.score, window.values[:, None])
+    score = _score(method, window, keys.score, np.asarray(window.values)[:, None])
     log_probs, errors = (np.asarray(part, np.float64)[: len(tasks), 0] for part in score)
     return list(zip(log_probs.tolist(), errors.tolist(), strict=True))
 
@@ -267,14 +266,19 @@ def _draw(
     return np.concatenate(found, axis=1)[:, :draws]
 
 
-def _score(method: Method, window: Window, key: Any, fills: Shaped[Numbers, "B S W D"]) -> Estimate:
+def _score(
+    method: Method, window: Window, key: Any, fills: Shaped[np.ndarray, "B S W D"]
+) -> Estimate:
     """Return the log-probability of each fill, some fills at once."""
-    samples = fills.shape[1]
+    samples, score = fills.shape[1], method.strategy.log_prob
+    if method.strategy.eager:
+        return score(key, method.net, window, fills)
     if not method.alone:
-        return method.strategy.log_prob(key, method.net, window, fills)
+        return score(key, method.net, window, jnp.asarray(fills))
     widths = [(0, 0), (0, -samples % PART), (0, 0), (0, 0)]
-    parts = np.split(np.pad(np.asarray(fills), widths, mode="edge"), -(-samples // PART), axis=1)
-    scores = [method.strategy.log_prob(key, method.net, window, jnp.asarray(p)) for p in parts]
+    parts = np.split(np.pad(fills, widths, mode="edge"), -(-samples // PART), axis=1)
+    # JAX compiles the transfer of an array, too: there is one shape, that of a whole part.
+    scores = [score(key, method.net, window, jnp.asarray(part)) for part in parts]
     log_probs, errors = (np.concatenate(part, axis=1) for part in zip(*scores, strict=True))
     return Estimate(log_probs[:, :samples], errors[:, :samples])
 

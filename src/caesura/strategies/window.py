@@ -96,16 +96,16 @@ def around_each(
     sequences: abc.Sequence[Sequence],
     spans: abc.Sequence[Span],
     ends: abc.Sequence[int],
-    width: int = 1,
+    width: int | None = None,
 ) -> Window:
     """Return one window for each of several sequences: from the start of its span to its end.
 
-    Outside its span, a sequence has nothing missing. Windows are padded to `width` steps at least.
+    Outside its span, a sequence has nothing missing. Windows are padded to `width` steps.
     """
     places = [
         Place(row, *span, end) for row, (span, end) in enumerate(zip(spans, ends, strict=True))
     ]
-    width = max(width, *(place.end - place.start for place in places))
+    width = width or window_width(max(place.end - place.start for place in places))
     missing = [pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
     length = sequence_length(max(map(len, sequences)))
     return _cut(net, sequences, length, np.array(places), np.stack(missing))
@@ -160,7 +160,7 @@ def around_gaps(
     All gaps of a sequence share one pass over it, and all sequences are run in parallel.
     """
     _, starts, stops, ends = np.array(places).T
-    inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
+    inside = np.arange(window_width(max(ends - starts))) < (stops - starts)[:, None]
     length = bucket(max(map(len, sequences)))
     missing = inside[:, :, None] & net.frame.fillable
     return _cut(net, sequences, length, np.array(places), missing)
@@ -176,7 +176,7 @@ def _cut(
     # NumPy pads everything here, so that JAX compiles for few shapes; windows have fewer shapes
     # than sequences, because more is compiled for them.
     lengths = pad(np.array([len(sequence) for sequence in sequences]), bucket(len(sequences)))
-    width = window_width(missing.shape[1])
+    width = missing.shape[1]
     which, starts, _, ends = places.T
     steps = starts[:, None] + np.arange(width)
     values = pad(np.stack([pad(s.values, length) for s in sequences]), len(lengths))
@@ -191,7 +191,7 @@ def _cut(
     )
     return Window(
         values=jnp.asarray(values[which[:, None], np.minimum(steps, length - 1)]),
-        missing=jnp.asarray(pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
+        missing=jnp.asarray(missing),
         valid=jnp.asarray(steps < ends[:, None]),
         left=left,
         right=right,
