@@ -153,7 +153,7 @@ QUESTIONS = {
         2,
         post(
             "/api/fill",
-            lambda: text_question() | {"samples": 64, "missing": [{"first": 0, "stop": 600}]},
+            lambda: text_question() | {"sequence": TEXT * 20},
         ),
         (422,),
     ),

@@ -13,7 +13,6 @@ from caesura.errors import CaesuraError
 from caesura.programs import PROGRAMS
 
 STATM = Path("/proc/self/statm")
-SLACK = 50 * 10**6  # bytes that may be free: to give them back takes up to a tenth of a second
 UNITS = {"MB": 10**6, "GB": 10**9}
 
 
@@ -50,7 +49,6 @@ class Memory:
 
     def __init__(self, limit: int, measure: Callable[[], int] = resident) -> None:
         self._limit, self._measure = limit, measure
-        self._settled = 0  # what was left when free memory was last given back
 
     def check(self) -> None:
         """Raise `FullError` if too much is held and none of it can be given back."""
@@ -64,9 +62,8 @@ class Memory:
 
         At last, JAX is told to forget how it came to the programs, which takes memory, too.
         """
-        if self._measure() > self._settled + SLACK:
-            _trim()
-            self._settled = self._measure()
+        gc.collect()  # what a training leaves refers to itself
+        _trim()
         while self._measure() > self._limit and len(PROGRAMS):
             PROGRAMS.shrink()
             gc.collect()
