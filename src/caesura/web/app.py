@@ -106,9 +106,9 @@ def make_app(
     """
     limits = limits or Limits()
     memory = Memory(limits.memory) if is_measured() else None
-    tidy = memory.tidy if memory else lambda: None
-    line = Line(limits.waiting, limits.together, limits.seconds, after=tidy)
-    fit_line = Line(limits.fits_waiting, 1, limits.fit_seconds, after=tidy)
+    after, after_fit = (memory.tidy, memory.tidy_after_training) if memory else (_pass, _pass)
+    line = Line(limits.waiting, limits.together, limits.seconds, after=after)
+    fit_line = Line(limits.fits_waiting, 1, limits.fit_seconds, after=after_fit)
     warming = Warming(fillers if warm else {}, line)
     fits = Fits(fit_line, before=line)
     metrics = Metrics(
@@ -303,6 +303,10 @@ def make_app(
 
     app.mount("/static", StaticFiles(directory=STATIC))
     return app
+
+
+def _pass() -> None:
+    """Do nothing, where memory is not measured."""
 
 
 def _last_line(problem: Exception) -> str:

@@ -145,14 +145,14 @@ class Line:
         with self._changed:
             self._changed.wait_for(lambda: not (self._jobs or self._working), seconds)
 
-    def close(self) -> None:
+    def close(self, seconds: float | None = None) -> None:
         """Give up what waits; what has begun is the last, and has some seconds to end in."""
         with self._changed:
             self._open = False
             for job in self._jobs:
                 job.answer.cancel()
             self._changed.notify_all()
-        self._thread.join(ENDING)
+        self._thread.join(ENDING if seconds is None else seconds)
 
     def _serve(self) -> None:
         while jobs := self._next():

@@ -1,6 +1,7 @@
 """What is compiled when the server starts, so that requests need not wait for it."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -22,7 +23,8 @@ class _Todo(NamedTuple):
 class Warming:
     """The shapes of the default strategies of some models, compiled one after the other.
 
-    Each is a job in the line of the models, begun when nobody else waits there.
+    Another thread than that of the line compiles, so that requests do not wait for it. Each shape
+    is then run again in the line, when nobody waits there: so the line knows how long it takes.
     """
 
     def __init__(self, fillers: Mapping[str, Filler], line: Line) -> None:
@@ -56,12 +58,13 @@ class Warming:
         if not self._todo:
             return
         began = time.monotonic()
+        aside = Line(waiting=0, together=1, seconds=math.inf)
         report(f"Compiling for {self.total} shapes in the background; /readyz says how far it is.")
         try:
             while self._todo:
                 model, shape = self._todo[0]
-                await self._line.run_idle(shape.run)
-                if shape.work:  # again, so that the line knows how long a fill takes
+                await aside.run_idle(shape.run)
+                if shape.work:
                     sort = (model, self._fillers[model].strategy)
                     await self._line.run_idle(shape.run, Size(sort, shape.work))
                 del self._todo[0]
@@ -69,4 +72,6 @@ class Warming:
             self._failed = True
             logging.getLogger("caesura").exception("A program could not be compiled.")
             return
+        finally:
+            aside.close(0.0)
         report(f"Ready: {self.total} shapes are compiled, after {time.monotonic() - began:.0f} s.")
