@@ -4,9 +4,9 @@
 
 `caesura serve` runs as a process of its own, with the models that come with the library. Clients
 ask for texts, songs, probabilities and tables, in sizes that are drawn anew each time; others send
-what is broken, too large or not for them, and some leave before they are answered. It fails if an
-answer is a 5xx, or none of those that its question may have, or if the server does not end as it is
-told to. The first minute compiles: its answers count, its times do not.
+what is broken, too large or not for them, and some leave before they are answered. The load begins
+when the server says that it is ready. It fails if an answer is a 5xx, or none of those that its
+question may have, or if the server does not end as it is told to.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from caesura.plots import COLOURS, make_panels, save_picture
 from demo.tune import song
 
 CLIENTS = 8
-WARM_UP = 60.0  # seconds
+TRAINING = 150.0  # seconds that a client waits for a table
 TEXT = "The Battle of Hastings was fought in 1066 between the Normans and the English. " * 8
 SONG = base64.b64encode(song().to_bytes()).decode()
 STEPS = 100  # of that song, and some more
@@ -60,8 +60,8 @@ def text_question() -> dict[str, object]:
 
 
 def music_question() -> dict[str, object]:
-    first = random.randrange(STEPS - 10)
-    boxes = [{"first": first, "stop": first + random.randint(1, 6)}]
+    first = random.randrange(STEPS - 12)
+    boxes = [{"first": first, "stop": first + random.randint(1, 12)}]
     return {"model": "music", "sequence": SONG, "missing": boxes}
 
 
@@ -85,6 +85,20 @@ def send(content: bytes, media: str = "application/json"):
         return (await client.post("/api/fill", content=content, headers=headers)).status_code
 
     return ask
+
+
+async def fill_table(client: httpx.AsyncClient) -> int:
+    """Have a table trained on and filled; every line of the answer tells how far it is."""
+    body = {"sequence": TABLE, "seed": random.randrange(2**32)}
+    try:
+        async with asyncio.timeout(TRAINING):
+            async with client.stream("POST", "/api/fill/series", json=body) as answer:
+                lines = [line async for line in answer.aiter_lines()]
+    except TimeoutError:
+        return LEFT
+    if answer.status_code == 200 and "sequence" not in lines[-1]:
+        raise SystemExit(f"A table was not filled: {lines[-1]}")
+    return answer.status_code
 
 
 async def leave_waiting(client: httpx.AsyncClient) -> int:
@@ -116,6 +130,7 @@ QUESTIONS = {
     "fill a song": Question(
         6, post("/api/fill", lambda: music_question() | {"samples": 2}), (200, BUSY)
     ),
+    "fill a table": Question(1, fill_table, (200, LEFT, BUSY)),
     "probabilities": Question(6, post("/api/log_prob", text_question), (200, BUSY)),
     "marginals": Question(6, post("/api/marginals", text_question), (200, BUSY)),
     "look at a song": Question(
@@ -138,7 +153,7 @@ QUESTIONS = {
         2,
         post(
             "/api/fill",
-            lambda: text_question() | {"samples": 64, "missing": [{"first": 0, "stop": 600}]},
+            lambda: text_question() | {"sequence": TEXT * 20},
         ),
         (422,),
     ),
@@ -154,10 +169,9 @@ class Soak:
     def __init__(self, server: int, seconds: float) -> None:
         self.server = server
         self.began = time.monotonic()
-        self.warm = self.began + WARM_UP
-        self.end = self.warm + seconds
+        self.end = self.began + seconds
         self.statuses: dict[str, Counter[int]] = defaultdict(Counter)
-        self.took: dict[str, list[float]] = defaultdict(list)
+        self.took: dict[str, list[tuple[float, float]]] = defaultdict(list)  # when, how long
         self.memory: list[tuple[float, float]] = []  # seconds, MB
 
     async def run(self, url: str) -> None:
@@ -172,8 +186,8 @@ class Soak:
             began = time.monotonic()
             status = await QUESTIONS[name].ask(client)
             self.statuses[name][status] += 1
-            if began >= self.warm:
-                self.took[name].append(time.monotonic() - began)
+            now = time.monotonic()
+            self.took[name].append((now - self.began, now - began))
 
     async def _watch(self) -> None:
         while time.monotonic() < self.end:
@@ -191,7 +205,7 @@ class Soak:
                 f"{count} × {status or 'left'}"
                 for status, count in sorted(self.statuses[name].items())
             ]
-            p50, p95 = np.quantile(took, [0.5, 0.95])
+            p50, p95 = np.quantile(np.array(took)[:, 1], [0.5, 0.95])
             cells = [
                 name,
                 str(self.statuses[name].total()),
@@ -212,12 +226,19 @@ class Soak:
         ]
 
     def draw(self, picture: Path) -> None:
+        figure, (latency, memory) = make_panels(7.0, 2.8, 2)
+        for colour, name in zip(COLOURS, ("fill a text", "fill a song", "marginals"), strict=False):
+            seconds, took = np.array(self.took[name]).T
+            latency.plot(seconds / 60, took, ".", ms=3, color=colour, label=name)
+        latency.set_yscale("log")
+        latency.set_ylabel("seconds until the answer")
+        latency.legend(fontsize=7)
         seconds, size = np.array(self.memory).T
-        figure, (axes,) = make_panels(7.0, 2.8, 1)
-        axes.plot(seconds / 60, size, color=COLOURS[0], lw=1.2)
-        axes.set_ylim(0, size.max() * 1.15)
-        axes.set_xlabel("minutes under load, the first to compile")
-        axes.set_ylabel("memory of the server, MB")
+        memory.plot(seconds / 60, size, color=COLOURS[0], lw=1.2)
+        memory.set_ylim(0, size.max() * 1.15)
+        memory.set_ylabel("memory of the server, MB")
+        for axes in (latency, memory):
+            axes.set_xlabel("minutes under load")
         save_picture(figure, picture)
 
 
@@ -233,10 +254,19 @@ def start(notes: Path) -> tuple[subprocess.Popen, str]:
     raise SystemExit("The server did not start.")
 
 
+def wait_until_ready(url: str) -> float:
+    """Seconds until everything is compiled."""
+    began = time.monotonic()
+    while httpx.get(f"{url}/readyz").status_code == 503:
+        time.sleep(0.5)
+    return time.monotonic() - began
+
+
 def run(notes: Path, seconds: float) -> tuple[Soak, str, int]:
     """What happened, the server's own metrics, and the code that it ended with."""
     server, url = start(notes)
     try:
+        print(f"Ready after {wait_until_ready(url):.0f} s.", flush=True)
         soak = Soak(server.pid, seconds)
         asyncio.run(soak.run(url))
         metrics = httpx.get(f"{url}/metrics").text
@@ -255,14 +285,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         soak, metrics, code = run(Path(folder) / "notes", 60 * asked.minutes)
     print(soak.table())
-    sizes = np.array(soak.memory)[:, 1]
-    half = len(sizes) // 2
-    print(
-        f"\nMemory: {sizes[half : half + 10].mean():.0f} MB at half time, "
-        f"{sizes[-10:].mean():.0f} MB at the end, {sizes.max():.0f} MB at most."
-    )
+    print()
+    seconds, sizes = np.array(soak.memory).T
+    for minute in range(int(seconds[-1] // 60) + 1):
+        within = sizes[(seconds >= 60 * minute) & (seconds < 60 * minute + 60)]
+        print(f"Minute {minute + 1}: {np.median(within):.0f} MB, {within.max():.0f} MB at most.")
+    print(*re.findall(r"^caesura_(?:programs|resident).*$", metrics, re.M), sep="\n")
     soak.draw(asked.picture)
-    errors = re.findall(r'^caesura_requests_total\{.*status="5\d\d"\} .*$', metrics, re.M)
+    errors = re.findall(r'^caesura_requests_total\{.*/api/.*status="5\d\d"\} .*$', metrics, re.M)
     ended = [] if code in (0, -signal.SIGTERM) else [f"exit code {code}"]
     wrong = [*soak.wrong(), *errors, *ended]
     sys.exit(f"Not as it should be: {'; '.join(wrong)}." if wrong else 0)

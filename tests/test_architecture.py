@@ -16,7 +16,7 @@ BEGIN, END = "## The modules\n\n```\n", "\n```\n\n## Words"
 DIRECTORIES = ["kinds", "kinds/text", "kinds/music", "kinds/series", "nets", "nets/heads", "plots"]
 DIRECTORIES += ["datasets", "pretrained", "strategies", "modelfile", "scoring", "filler"]
 DIRECTORIES += ["training", "training/corpus", "parallels", "scale", "web", "reproduce", "cli"]
-FIRST = ["__init__", "__main__", "errors", "files", "sequence", "hardware", "sklearn"]
+FIRST = ["__init__", "__main__", "errors", "files", "sequence", "hardware", "programs", "sklearn"]
 COLUMN, WIDTH = 26, 120
 
 

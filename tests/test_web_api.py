@@ -317,7 +317,8 @@ def test_the_description_names_every_route(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert set(paths) == {
         *("/api/models", "/api/fill", "/api/fill/chain", "/api/log_prob", "/api/marginals"),
-        *("/api/view", "/api/edition", "/api/table", "/api/fill/series", "/healthz", "/metrics"),
+        *("/api/view", "/api/edition", "/api/table", "/api/fill/series", "/healthz", "/readyz"),
+        "/metrics",
     }
     for path, methods in paths.items():
         for method in methods.values():

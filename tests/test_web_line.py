@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+import time
 
+import httpx
 import numpy as np
 import pytest
 from fastapi import Request
@@ -12,6 +14,8 @@ from caesura.web import Limits, make_app
 from caesura.web import answers as answers_module
 from caesura.web.gone import GoneError, unless_gone
 from caesura.web.queue import LateError, Line, Size, TooLongError
+from caesura.web.schemas import FillQuestion
+from served import served
 from small_fillers import text_filler
 from test_web_api import TEXT, sentence
 
@@ -225,3 +229,85 @@ def test_work_that_all_have_left_is_given_up():
         line.close()
 
     asyncio.run(leave())
+
+
+def test_a_job_with_a_limit_of_its_own_takes_as_long_as_that():
+    """Half a second a unit: so the first attempt of "slow" takes longer than it may."""
+    now = [0.0]
+
+    def work(items, left):
+        now[0] += 0.5 if items == ["known"] else 2.0
+        return items
+
+    async def ask():
+        line = Line(waiting=8, together=8, seconds=30.0, clock=lambda: now[0])
+        await line.run(work, "known", size=Size("sort", 1))
+        assert line.estimate(Size("sort", 1, seconds=2.0)) == 2.0
+        await line.run(work, "timed", size=Size("sort", 10, seconds=2.0))
+        assert line.estimate(Size("sort", 10)) == 5.0  # what was timed has taught nothing
+        assert line.estimate(Size("sort", 10, seconds=2.0)) == 5.0
+        with pytest.raises(TooLongError):
+            await line.run(work, "slow", size=Size("sort", 100, seconds=2.0))
+        with pytest.raises(TooLongError):
+            await line.run(work, "patient", size=Size("sort", 1, seconds=31.0))
+        line.close()
+
+    asyncio.run(ask())
+
+
+def test_idle_work_waits_until_nobody_else_does():
+    order, let = [], threading.Event()
+
+    def work(items, left):
+        order.extend(items)
+        assert let.wait(30)
+        return items
+
+    async def ask():
+        line = Line(waiting=1, together=8, seconds=30.0)
+        first = asyncio.create_task(line.run(work, "first"))
+        while not order:
+            await asyncio.sleep(0.01)
+        idle = asyncio.create_task(line.run_idle(lambda: order.append("idle")))
+        await asyncio.sleep(0.05)
+        assert line.waiting == 0  # it takes nobody's place
+        second = asyncio.create_task(line.run(work, "second"))
+        await asyncio.sleep(0.05)
+        let.set()
+        await asyncio.gather(first, idle, second)
+        line.close()
+
+    asyncio.run(ask())
+    assert order == ["first", "second", "idle"]
+
+
+@pytest.mark.parametrize("strategy", ["nade", "search"])
+def test_a_request_with_seconds_is_estimated_by_them(strategy):
+    fillers = {"words": text_filler()}
+    body = TEXT | {"strategy": strategy}
+    sizes = [
+        answers_module.read_question(fillers, FillQuestion(**body, **more), Limits()).size
+        for more in ({}, {"seconds": 2.0})
+    ]
+    assert [size.seconds for size in sizes] == [0.0, 2.0]
+    assert 0 < sizes[1].units < sizes[0].units  # a first attempt is a small one
+
+
+def test_a_client_that_hangs_up_frees_the_worker(fillers, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    def fill_all(tasks, left):
+        begun.set()
+        while not left():
+            time.sleep(0.01)
+        ended.set()
+        raise GoneError
+
+    with monkeypatch.context() as patched, served(make_app(fillers)) as url:
+        patched.setattr(answers_module, "fill_all", fill_all)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{url}/api/fill", json=TEXT, timeout=httpx.Timeout(30, read=0.5))
+        assert begun.is_set()
+        assert ended.wait(10)
+        patched.undo()
+        assert httpx.post(f"{url}/api/log_prob", json=TEXT, timeout=60).status_code == 200

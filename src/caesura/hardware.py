@@ -34,9 +34,17 @@ CACHE_BYTES = 64 << 20  # of compiled programs on disk; one takes about 100 kB
 
 
 def bucket(n: int) -> int:
-    """Return the smallest 2^k or 3·2^k that holds `n`: the length of a padded sequence."""
+    """Return the smallest 2^k or 3·2^k that holds `n`."""
     power = 1 << max(n - 1, 0).bit_length()
     return power * 3 // 4 if power >= 4 and n <= power * 3 // 4 else power
+
+
+def sequence_length(n: int) -> int:
+    """Return the padded length of a sequence of `n` steps, of which a window is filled.
+
+    There are few of them: to read twice as much takes less time than to compile another program.
+    """
+    return max(64, 1 << (n - 1).bit_length())
 
 
 def window_width(n: int) -> int:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 @documented
-def serve(host: str = "127.0.0.1", port: int = 8123, models: list[str] | None = None) -> None:
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8123,
+    models: list[str] | None = None,
+    memory: str = "2GB",
+) -> None:
     """Open a page on this machine: erase, fill, look and listen.
 
     The page loads nothing from other servers. `/docs` describes its API, `/metrics` is for
@@ -31,16 +36,21 @@ def serve(host: str = "127.0.0.1", port: int = 8123, models: list[str] | None = 
     models : --model MODEL
         A model to offer: a file, which is called by its name without the suffix, or a model that
         comes with caesura; may be given several times. Default: text, music and papyri.
+    memory : --memory SIZE
+        How much memory the server may have, such as 500MB or 2GB. Above it, compiled programs are
+        let go, and then new work is refused. It is measured on Linux only.
     """
-    from caesura.web import make_app
+    from caesura.web import Limits, make_app
+    from caesura.web.memory import read_size
     from caesura.web.security import LOOPBACK
     from caesura.web.server import run
 
     warnings.simplefilter("ignore", CaesuraWarning)  # they would quote the tables of clients
 
+    limits = Limits(memory=read_size(memory))
     fillers = load_offered(models or list(NAMES))
     loopback = is_loopback(host)
-    app = make_app(fillers, hosts=LOOPBACK if loopback else ())
+    app = make_app(fillers, hosts=LOOPBACK if loopback else (), limits=limits, warm=note)
     with listen(host, port) as listening:
         place = f"{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
         note(f"The page is at http://{place}/ and its API at http://{place}/docs; Ctrl-C ends it.")

@@ -42,6 +42,11 @@ def fill_in_time(fill_many: Callable[..., list[Fill]], one: Opened, report: Repo
     return improve(fill_once, attempts, one.request.seconds, report)
 
 
+def first_attempt(one: Opened) -> Request:
+    """Return what is tried first for a request with many gaps, which is the least."""
+    return attempts_at(one.request, one.method.strategy, one.draws, MANY + 1)[0].request
+
+
 def improve(
     fill_once: Callable[[Request, Report], Fill],
     attempts: Iterable[Attempt],

@@ -11,7 +11,7 @@ import numpy as np
 
 from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.filler.answering import fill_opened
-from caesura.filler.anytime import fill_in_time
+from caesura.filler.anytime import fill_in_time, first_attempt
 from caesura.filler.fill import Fill, LogProb
 from caesura.filler.marginals import Marginals
 from caesura.filler.opening import method_of, open_complete, open_request
@@ -376,6 +376,18 @@ class Filler(Model[Net]):
         if one.method.strategy.searches:
             return search_states(one)
         return max((one.method.states(s, one.draws) for s in one.stretches), default=0)
+
+    def work(self, request: Request) -> int:
+        """Return how long a request takes, in a unit of the strategy's own.
+
+        For a request with `seconds`, this is the time of its first attempt, which is always made.
+        """
+        one = open_request(self, request)
+        if request.seconds is not None:
+            one = open_request(self, first_attempt(one))
+        if one.method.strategy.searches:
+            return search_states(one)
+        return sum(one.method.work(stretch, one.draws) for stretch in one.stretches)
 
     def method(self, strategy: str | Strategy | None = None) -> Method:
         """Return the strategy with the net it works on; an error if the model cannot serve it."""

@@ -6,7 +6,7 @@ on how many devices share the work. So an answer is the same alone and in compan
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -19,16 +19,17 @@ from caesura.errors import whole_number
 from caesura.filler.stretches import Stretch
 from caesura.hardware import (
     DRAWN_LANES,
+    LANES,
     NUMBERS,
     STATES,
-    bucket,
-    window_width,
+    sequence_length,
 )
 from caesura.nets.frames import Continuous
-from caesura.nets.pair import Nets
+from caesura.nets.pair import Nets, Pair
+from caesura.programs import program
 from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
-from caesura.strategies import Strategy, Window, around_each, around_each_eagerly
+from caesura.strategies import Estimate, Strategy, Window, around_each, around_each_eagerly
 from caesura.strategies.rules import Rule
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
@@ -52,17 +53,33 @@ class Method(NamedTuple):
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
-        around: Any = around_each_eagerly if self.strategy.eager else around_each
-        return around(self.net, seen, [one.inside for one in stretches], ends)
+        inside = [one.inside for one in stretches]
+        if self.strategy.eager:
+            return around_each_eagerly(cast(Pair, self.net), seen, inside, ends)
+        width = max(map(self.width, stretches))
+        return around_each(self.net, seen, inside, ends, width)
 
     def width(self, stretch: Stretch) -> int:
         """Return the width of the padded window of a stretch."""
         end = self.strategy.stop(stretch.inside.stop, len(stretch.seen))
-        return window_width(end - stretch.inside.start)
+        return self.strategy.padded(end - stretch.inside.start)
+
+    @property
+    def alone(self) -> bool:
+        """Whether `PART` fills of one window keep the device busy: then windows and parts of the
+        fills are run one by one, so that the same programs serve any number of them."""
+        return self.strategy.lanes(PART) >= LANES
 
     def states(self, stretch: Stretch, draws: int) -> int:
         """Return how many states of the net are held at once to fill a stretch."""
+        draws = min(draws, PART) if self.alone else draws
         return self.strategy.states(self.net, self.width(stretch), stretch.longest_gap, draws)
+
+    def work(self, stretch: Stretch, draws: int) -> int:
+        """Return how long it takes to fill a stretch, in a unit of the strategy's own."""
+        gaps = [gap.stop - gap.start for gap in stretch.seen.gaps]
+        draws = -(-draws // PART) * PART if self.alone else draws
+        return self.strategy.work(self.net, self.width(stretch), gaps, draws)
 
 
 class Task(NamedTuple):
@@ -81,7 +98,7 @@ class Task(NamedTuple):
             return ()
         gap = self.stretch.longest_gap
         return (
-            bucket(len(self.stretch.seen)),
+            sequence_length(len(self.stretch.seen)),
             method.width(self.stretch),
             method.strategy.is_exact(gap),
             self.draws,
@@ -121,6 +138,8 @@ def _most(method: Method, task: Task) -> int:
     """Return how many tasks of this shape fit into one pass."""
     if method.strategy.eager:
         return EAGER_WINDOWS
+    if method.alone:
+        return 1
     frame, width = method.net.frame, method.width(task.stretch)
     answers = width * frame.components * max(frame.cardinality, task.draws)
     states = max(1, method.states(task.stretch, max(task.scored, min(task.draws, PART))))
@@ -139,7 +158,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
             middle = _medians(spec, np.asarray(window.missing), drawn)
             drawn = np.concatenate([middle[:, None], drawn], axis=1)
         scored = drawn[:, : tasks[0].scored + numbers]
-        score = method.strategy.log_prob(keys.score, method.net, window, jnp.asarray(scored))
+        score = _score(method, window, keys.score, scored)
         chances = np.asarray(marginals.result().values.log_prob)
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
     found = []
@@ -167,7 +186,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
 def score_pass(method: Method, tasks: Sequence[Task]) -> list[tuple[float, float]]:
     """Return the log-probability of what each task's sequence has in its gaps, with its error."""
     window, keys = prepare(method, tasks)
-    score = method.strategy.log_prob(keys.score, method.net, window, window.values[:, None])
+    score = _score(method, window, keys.score, np.asarray(window.values)[:, None])
     log_probs, errors = (np.asarray(part, np.float64)[: len(tasks), 0] for part in score)
     return list(zip(log_probs.tolist(), errors.tolist(), strict=True))
 
@@ -234,10 +253,10 @@ def _draw(
     method: Method, window: Window, keys: Key[Array, " B"], draws: int
 ) -> Shaped[np.ndarray, "B draws W D"]:
     """Draw fills in parts of a fixed size, each with its own key; some parts at once."""
-    part = min(draws, PART)
+    part = PART if method.alone else min(draws, PART)
     parts = -(-draws // part)
     windows = len(window.valid)
-    at_once = max(1, min(parts, DRAWN_LANES // (windows * part)))
+    at_once = 1 if method.alone else max(1, min(parts, DRAWN_LANES // (windows * part)))
     found = []
     for first in range(0, parts, at_once):
         rows = window.repeat(at_once)
@@ -245,6 +264,23 @@ def _draw(
         drawn = np.asarray(_on_devices(method.strategy, method.net, row_keys, rows, part))
         found.append(drawn.reshape(windows, at_once * part, *drawn.shape[2:]))
     return np.concatenate(found, axis=1)[:, :draws]
+
+
+def _score(
+    method: Method, window: Window, key: Any, fills: Shaped[np.ndarray, "B S W D"]
+) -> Estimate:
+    """Return the log-probability of each fill, some fills at once."""
+    samples, score = fills.shape[1], method.strategy.log_prob
+    if method.strategy.eager:
+        return score(key, method.net, window, fills)
+    if not method.alone:
+        return score(key, method.net, window, jnp.asarray(fills))
+    widths = [(0, 0), (0, -samples % PART), (0, 0), (0, 0)]
+    parts = np.split(np.pad(fills, widths, mode="edge"), -(-samples // PART), axis=1)
+    # JAX compiles the transfer of an array, too: there is one shape, that of a whole part.
+    scores = [score(key, method.net, window, jnp.asarray(part)) for part in parts]
+    log_probs, errors = (np.concatenate(part, axis=1) for part in zip(*scores, strict=True))
+    return Estimate(log_probs[:, :samples], errors[:, :samples])
 
 
 @jax.jit
@@ -267,7 +303,7 @@ def _on_devices(
     return _shared_draw(strategy, net, keys, rows, samples, tuple(here[:count]))
 
 
-@eqx.filter_jit
+@program
 def _shared_draw(
     strategy: Strategy,
     net: Nets,

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +19,7 @@ from caesura.nets.arrays import Numbers
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
+from caesura.programs import program
 from caesura.scoring.calibration import Tally, make_tally
 from caesura.sequence import Sequence
 from caesura.strategies import Place, Strategy, Window, around_gaps
@@ -223,7 +223,7 @@ def score_steps(net: Net, pieces: Pieces, *, limit: int | None = None) -> StepSc
     return StepScores(float(mean), float(error), sum(map(len, nll)))
 
 
-@eqx.filter_jit
+@program
 def _step_log_probs(
     net: Net, values: Shaped[Array, "n T D"], valid: Bool[Array, "n T"]
 ) -> Float[Array, "n T"]:

@@ -1,7 +1,7 @@
 """What every strategy can do, and the form of its answers."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from caesura.errors import CaesuraError
-from caesura.hardware import LANES
+from caesura.hardware import LANES, window_width
 from caesura.nets.arrays import Numbers
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
@@ -72,6 +72,26 @@ class Strategy(eqx.Module):
         """Return the end of the window of a sequence whose last missing step is before
         `missing_stop`."""
         return missing_stop
+
+    def padded(self, steps: int) -> int:
+        """Return the width to which a window of so many steps is padded; each is compiled."""
+        return window_width(steps)
+
+    def lanes(self, samples: int) -> int:
+        """Return how many lanes run side by side for `samples` fills of one window."""
+        return samples
+
+    def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
+        """Return how long it takes to fill a window, in a unit of the strategy's own.
+
+        Parameters
+        ----------
+        net, width, samples
+            As for `states`.
+        gaps
+            The lengths of the gaps.
+        """
+        return self.states(net, width, max(gaps, default=0), samples)
 
     def is_exact(self, longest_gap: int) -> bool:
         """Return whether `log_prob` is exact if no gap is longer than `longest_gap`."""

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, PyTree, Shaped
@@ -10,6 +9,7 @@ from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, PyTree, Shaped
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, NetName
+from caesura.programs import program
 from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Step, Visit, draw, force
 from caesura.strategies.keys import Keys, fold, keys_of_windows
@@ -39,7 +39,7 @@ class BothWays(Strategy):
     def is_exact(self, longest_gap: int) -> bool:
         return True
 
-    @eqx.filter_jit
+    @program
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         """Return fills whose directions alternate; the first direction is random."""
         keys = keys_of_windows(key, len(window.valid))
@@ -54,7 +54,7 @@ class BothWays(Strategy):
         drawn = jnp.stack([first, second], axis=2)
         return drawn.reshape(len(half), -1, *half.shape[2:])[:, :samples]
 
-    @eqx.filter_jit
+    @program
     def log_prob(
         self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
@@ -62,7 +62,7 @@ class BothWays(Strategy):
         ways = [_pass(keys.own, net, window, fills, force, left)[1] for left in (False, True)]
         return exactly(jnp.logaddexp(*(jnp.sum(w, axis=2) for w in ways)) - jnp.log(2))
 
-    @eqx.filter_jit
+    @program
     def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         return each_alone(net, window)
 

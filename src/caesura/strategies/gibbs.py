@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PyTree, Shaped
 from caesura.errors import whole_number
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
+from caesura.programs import program
 from caesura.strategies.base import (
     Estimate,
     Marginals,
@@ -64,13 +65,13 @@ class Gibbs(Strategy):
     def conditional(self, net: Net, window: Window) -> Conditional:
         """Return the distribution that a step is resampled from."""
 
-    @eqx.filter_jit
+    @program
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
         chains = Chains(window.repeat(samples), keys)
         return split_lanes(self._sweep_all_but(0, net, chains).values, samples)
 
-    @eqx.filter_jit
+    @program
     def log_prob(
         self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
@@ -90,7 +91,7 @@ class Gibbs(Strategy):
         keys = keys_of_windows(key, len(window.valid))
         return log_mean(on_copies(keys, window, self.chains, run))
 
-    @eqx.filter_jit
+    @program
     def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         def run(keys: LaneKeys, lanes: Window) -> Noted:
             chains = Chains(lanes, keys)

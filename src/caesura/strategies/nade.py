@@ -14,6 +14,7 @@ from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Input, Net, NetName, Stack, States
+from caesura.programs import program
 from caesura.sequence import Span, runs
 from caesura.strategies.base import (
     Estimate,
@@ -81,7 +82,7 @@ class NADE(Strategy):
             return samples * max(width, 1 << longest_gap)  # one for each set of filled steps
         return samples * width * self.orders
 
-    @eqx.filter_jit
+    @program
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
         lanes = window.repeat(samples)
@@ -108,7 +109,7 @@ class NADE(Strategy):
             whole[long] = np.asarray(part)[: len(long)]
         return Estimate(*jax.device_put(both))
 
-    @eqx.filter_jit
+    @program
     def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         return each_alone(net, window)
 
@@ -139,7 +140,7 @@ def each_alone(net: Net, window: Window) -> Marginals:
     return Marginals(exactly(values), exactly(given))
 
 
-@eqx.filter_jit
+@program
 def _sampled_log_prob(
     key: Keys,
     net: Net,
@@ -204,7 +205,7 @@ class OneGap(eqx.Module):
     right: State
 
 
-@eqx.filter_jit
+@program
 def _around_gaps(net: Net, window: Window, fills: Shaped[Array, "B S W D"]) -> States:
     """Return the states, [B, S, W + 1]: values are known before a gap, tokens stand after it."""
 
@@ -219,7 +220,7 @@ def _around_gaps(net: Net, window: Window, fills: Shaped[Array, "B S W D"]) -> S
     return jax.vmap(jax.vmap(states, in_axes=(None, 0)))(window, fills)
 
 
-@eqx.filter_jit
+@program
 def _average_all(
     net: Net,
     window: Window,

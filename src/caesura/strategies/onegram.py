@@ -2,13 +2,13 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Shaped
 
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, NetName
+from caesura.programs import program
 from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Noted, Step, note
 from caesura.strategies.keys import Keys, for_steps, keys_of_windows
@@ -30,7 +30,7 @@ class OneGram(Strategy):
     def is_exact(self, longest_gap: int) -> bool:
         return True
 
-    @eqx.filter_jit
+    @program
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         def fill(key: Array, frame: Array, missing: Array) -> Array:
             return net.head.sample(key, Query(jnp.zeros(0), frame, missing))
@@ -41,14 +41,14 @@ class OneGram(Strategy):
         drawn = jax.vmap(jax.vmap(fill))(each_step, lanes.values, lanes.missing)
         return split_lanes(drawn, samples)
 
-    @eqx.filter_jit
+    @program
     def log_prob(
         self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         noted = _note(net, window.with_fills(fills))
         return exactly(split_lanes(jnp.sum(noted.given, axis=1), fills.shape[1]))
 
-    @eqx.filter_jit
+    @program
     def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         return Marginals(*(exactly(n) for n in _note(net, window)))
 

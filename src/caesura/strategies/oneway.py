@@ -8,6 +8,7 @@ from jaxtyping import Array, Key, PyTree, Shaped
 
 from caesura.errors import whole_number
 from caesura.nets.rnn import Net, NetName
+from caesura.programs import program
 from caesura.strategies.base import (
     Estimate,
     Marginals,
@@ -58,13 +59,13 @@ class OneWay(Strategy):
     def is_exact(self, longest_gap: int) -> bool:
         return True
 
-    @eqx.filter_jit
+    @program
     def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         keys = keys_of_windows(key, len(window.valid)).copies(jnp.arange(samples))
         cursor, _ = _fill(keys.own, net, window.repeat(samples), draw)
         return split_lanes(cursor.values, samples)
 
-    @eqx.filter_jit
+    @program
     def log_prob(
         self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
@@ -72,7 +73,7 @@ class OneWay(Strategy):
         _, log_probs = _fill(keys.own, net, window.with_fills(fills), force)
         return exactly(split_lanes(jnp.sum(log_probs, axis=1), fills.shape[1]))
 
-    @eqx.filter_jit
+    @program
     def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         def run(keys: LaneKeys, lanes: Window) -> Noted:
             noted: Noted = _fill(keys.own, net, lanes, draw_and_note)[1]

@@ -15,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from caesura.hardware import bucket, pad, window_width
+from caesura.hardware import bucket, pad, sequence_length, window_width
 from caesura.nets import eager
 from caesura.nets.arrays import Numbers
 from caesura.nets.cells import State
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, Stack
+from caesura.programs import program
 from caesura.sequence import Sequence, Span
 
 
@@ -95,17 +96,19 @@ def around_each(
     sequences: abc.Sequence[Sequence],
     spans: abc.Sequence[Span],
     ends: abc.Sequence[int],
+    width: int | None = None,
 ) -> Window:
     """Return one window for each of several sequences: from the start of its span to its end.
 
-    Outside its span, a sequence has nothing missing.
+    Outside its span, a sequence has nothing missing. Windows are padded to `width` steps.
     """
     places = [
         Place(row, *span, end) for row, (span, end) in enumerate(zip(spans, ends, strict=True))
     ]
-    width = max(place.end - place.start for place in places)
+    width = width or window_width(max(place.end - place.start for place in places))
     missing = [pad(sequences[p.sequence].missing[p.start : p.end], width) for p in places]
-    return _cut(net, sequences, np.array(places), np.stack(missing))
+    length = sequence_length(max(map(len, sequences)))
+    return _cut(net, sequences, length, np.array(places), np.stack(missing))
 
 
 def around_each_eagerly(
@@ -157,20 +160,23 @@ def around_gaps(
     All gaps of a sequence share one pass over it, and all sequences are run in parallel.
     """
     _, starts, stops, ends = np.array(places).T
-    inside = np.arange(max(ends - starts)) < (stops - starts)[:, None]
-    return _cut(net, sequences, np.array(places), inside[:, :, None] & net.frame.fillable)
+    inside = np.arange(window_width(max(ends - starts))) < (stops - starts)[:, None]
+    length = bucket(max(map(len, sequences)))
+    missing = inside[:, :, None] & net.frame.fillable
+    return _cut(net, sequences, length, np.array(places), missing)
 
 
 def _cut(
     net: Nets,
     sequences: abc.Sequence[Sequence],
+    length: int,
     places: Int[np.ndarray, "B 4"],
     missing: Bool[np.ndarray, "B width D"],
 ) -> Window:
     # NumPy pads everything here, so that JAX compiles for few shapes; windows have fewer shapes
     # than sequences, because more is compiled for them.
     lengths = pad(np.array([len(sequence) for sequence in sequences]), bucket(len(sequences)))
-    length, width = bucket(int(max(lengths))), window_width(missing.shape[1])
+    width = missing.shape[1]
     which, starts, _, ends = places.T
     steps = starts[:, None] + np.arange(width)
     values = pad(np.stack([pad(s.values, length) for s in sequences]), len(lengths))
@@ -185,14 +191,14 @@ def _cut(
     )
     return Window(
         values=jnp.asarray(values[which[:, None], np.minimum(steps, length - 1)]),
-        missing=jnp.asarray(pad(missing.swapaxes(0, 1), width).swapaxes(0, 1)),
+        missing=jnp.asarray(missing),
         valid=jnp.asarray(steps < ends[:, None]),
         left=left,
         right=right,
     )
 
 
-@eqx.filter_jit
+@program
 def _edges(
     net: Nets,
     values: Shaped[Array, "n T D"],

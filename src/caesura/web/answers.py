@@ -20,7 +20,7 @@ from caesura.web.editions import accept, edition_of
 from caesura.web.gone import GoneError
 from caesura.web.lacunae import export, numbered, tell_lacunae, view_lacunae
 from caesura.web.limits import STEPS, Limits
-from caesura.web.queue import NO_SIZE, Size
+from caesura.web.queue import Size
 from caesura.web.schemas import (
     Box,
     EditionAnswer,
@@ -100,8 +100,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     # Who has a limit of time must not wait for others in the same pass.
     alone = states * limits.together > limits.states or request.seconds is not None
     like = None if alone else (id(filler), filler.group(request))
-    # A request with a limit of time takes as long as it may, whatever its size.
-    size = Size((asked.model, name), states) if request.seconds is None else NO_SIZE
+    size = Size((asked.model, name), filler.work(request), request.seconds or 0.0)
     return Task(filler, sent, frozenset(accepted), request, like, size)
 
 

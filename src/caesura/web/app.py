@@ -1,5 +1,6 @@
 """The routes of the server, and its answers to requests that fail."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,11 +21,13 @@ from starlette.exceptions import HTTPException
 from caesura import __version__
 from caesura.errors import CaesuraError
 from caesura.filler import Filler
+from caesura.programs import PROGRAMS
 from caesura.strategies import GSN
 from caesura.web import answers, tables
 from caesura.web.fits import Fits
 from caesura.web.gone import GoneError, unless_gone
 from caesura.web.limits import BODY_BYTES, Limits
+from caesura.web.memory import FullError, Memory, is_measured, resident
 from caesura.web.metrics import Measured, Metrics
 from caesura.web.queue import BusyError, ClosedError, LateError, Line
 from caesura.web.schemas import (
@@ -40,12 +43,14 @@ from caesura.web.schemas import (
     OfferedModel,
     Problem,
     Question,
+    Ready,
     TableAnswer,
     TableFillQuestion,
     TableQuestion,
     ViewQuestion,
 )
 from caesura.web.security import Guard
+from caesura.web.warming import NotReadyError, Warming
 
 STATIC = Path(__file__).parent / "static"
 CHAIN_STEPS = (5, 10, 20, 50, 100)  # after which a chain shows its fill
@@ -59,6 +64,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         415: "The body is not sent as JSON.",
         422: "The model cannot answer the question, or it is too large.",
         429: "Too many requests wait already.",
+        503: "The server holds as much memory as it may, or is not ready.",
         504: "The answer did not come in time.",
     }.items()
 }
@@ -78,7 +84,11 @@ class Lines(StreamingResponse):
 
 
 def make_app(
-    fillers: Mapping[str, Filler], *, hosts: Sequence[str] = (), limits: Limits | None = None
+    fillers: Mapping[str, Filler],
+    *,
+    hosts: Sequence[str] = (),
+    limits: Limits | None = None,
+    warm: Callable[[str], None] | None = None,
 ) -> FastAPI:
     """Return the application that offers some fillers by their names.
 
@@ -90,21 +100,40 @@ def make_app(
         The host names that the server answers to; if empty, any.
     limits
         What one request may ask of the machine.
+    warm
+        If given, the server compiles at its start what fills by the default strategies need, and
+        reports to this function.
     """
     limits = limits or Limits()
-    line = Line(limits.waiting, limits.together, limits.seconds)
-    fit_line = Line(limits.fits_waiting, 1, limits.fit_seconds)
+    memory = Memory(limits.memory) if is_measured() else None
+    after, after_fit = (memory.tidy, memory.tidy_after_training) if memory else (_pass, _pass)
+    line = Line(limits.waiting, limits.together, limits.seconds, after=after)
+    fit_line = Line(limits.fits_waiting, 1, limits.fit_seconds, after=after_fit)
+    warming = Warming(fillers if warm else {}, line)
     fits = Fits(fit_line, before=line)
     metrics = Metrics(
         {
             "caesura_waiting": ("Requests that wait for the model.", lambda: line.waiting),
             "caesura_fits_waiting": ("Tables that wait for training.", lambda: fit_line.waiting),
+            "caesura_programs": ("Compiled programs that are kept.", lambda: len(PROGRAMS)),
+            "caesura_programs_evicted": (
+                "Compiled programs that were let go.",
+                lambda: PROGRAMS.evicted,
+            ),
+            "caesura_shapes_left": (
+                "Shapes to be compiled before the server is ready.",
+                lambda: warming.left,
+            ),
         }
+        | ({"caesura_resident_bytes": ("Resident memory.", resident)} if memory else {})
     )
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        compiling = asyncio.create_task(warming.run(warm)) if warm else None
         yield
+        if compiling:
+            compiling.cancel()
         line.close()
         fit_line.close()
 
@@ -121,11 +150,18 @@ def make_app(
     app.add_middleware(Measured, metrics=metrics)
     _say_problems(app)
 
+    async def check_memory() -> None:
+        if memory:
+            await run_in_threadpool(memory.check)
+
     async def read(asked: Question) -> answers.Task:
+        await check_memory()
         return await run_in_threadpool(answers.read_question, fillers, asked, limits)
 
     async def ask(asked: Question, request: Request, answer: Callable[[answers.Task], Any]) -> Any:
-        work = line.run(lambda tasks, _: list(map(answer, tasks)), await read(asked))
+        task = await read(asked)
+        size = task.size._replace(sort=(answer, task.size.sort))
+        work = line.run(lambda tasks, _: list(map(answer, tasks)), task, size=size)
         return await unless_gone(request, work)
 
     @app.get("/api/models")
@@ -192,6 +228,7 @@ def make_app(
         at last the filled table. A line with a `detail` says why no more lines follow. Training
         stops when the client closes the connection.
         """
+        await check_memory()
         table = await run_in_threadpool(tables.read_fill, fillers, asked)
         told = fits.run(partial(tables.fill_table, table, limits.updates), request)
         first = await anext(told)  # raises if the line is full
@@ -245,6 +282,12 @@ def make_app(
         """The server is running."""
         return Health(waiting=line.waiting)
 
+    @app.get("/readyz", responses={503: PROBLEMS[503]})
+    async def readyz() -> Ready:
+        """The server has compiled what fills by the default strategies need."""
+        warming.check()
+        return Ready(shapes=warming.total)
+
     @app.get("/metrics", response_class=PlainTextResponse)
     async def tell_metrics() -> PlainTextResponse:
         """Counts and times of requests, for Prometheus."""
@@ -262,6 +305,10 @@ def make_app(
     return app
 
 
+def _pass() -> None:
+    """Do nothing, where memory is not measured."""
+
+
 def _last_line(problem: Exception) -> str:
     return Problem(detail=_sentence(problem)).model_dump_json() + "\n"
 
@@ -276,7 +323,9 @@ def _sentence(problem: Exception) -> str:
             return "The client has gone."
         case LateError():
             return "The answer did not come in time: ask for less, or try again."
-        case CaesuraError():
+        case FullError():
+            return "The server holds as much memory as it may: try again in a moment."
+        case NotReadyError() | CaesuraError():
             return str(problem)
         case _:
             logging.getLogger("caesura").exception("A request failed.", exc_info=problem)
@@ -304,6 +353,8 @@ def _say_problems(app: FastAPI) -> None:
 
     app.add_exception_handler(CaesuraError, answer(422))
     app.add_exception_handler(BusyError, answer(429, **{"Retry-After": str(RETRY_SECONDS)}))
+    for unavailable in (FullError, NotReadyError):
+        app.add_exception_handler(unavailable, answer(503, **{"Retry-After": str(RETRY_SECONDS)}))
     app.add_exception_handler(LateError, answer(504))
     app.add_exception_handler(GoneError, answer(499))  # which nobody will see
     app.add_exception_handler(HTTPException, say_refused)

@@ -34,6 +34,9 @@ class Limits:
         How long a client waits for an answer at most.
     states
         How many states of the nets a request may need at once; those of the text model have 14 kB.
+    memory
+        How many bytes the server may have in memory: above it, compiled programs are let go, and
+        then new work is refused.
     fits_waiting, fit_seconds
         The same for tables that are trained on.
     updates
@@ -44,6 +47,7 @@ class Limits:
     together: int = 8
     seconds: float = 120.0
     states: int = 1 << 16
+    memory: int = 2 * 10**9
     fits_waiting: int = 4
     fit_seconds: float = 1800.0
     updates: int = 10_000

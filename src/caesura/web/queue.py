@@ -1,6 +1,7 @@
 """The line before the model: one worker takes jobs in a fair order, and like ones together."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -40,12 +41,17 @@ class TooLongError(CaesuraError):
 
 
 class Size(NamedTuple):
-    """How much work a job is, in units that take equally long for jobs of one sort."""
+    """How much work a job is, in units that take equally long for jobs of one sort.
+
+    A job with a limit of its own takes `seconds`, or as long as its units if that is longer.
+    """
 
     sort: Hashable
     units: float
+    seconds: float = 0.0
 
 
+IDLE = math.inf  # when a job is due that waits until nobody else does
 NO_SIZE = Size(None, 0.0)
 
 
@@ -76,7 +82,9 @@ class Line:
         together: int,
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        after: Callable[[], None] = lambda: None,
     ) -> None:
+        self._after = after  # called between two pieces of work
         self._most, self._together, self._seconds, self._clock = waiting, together, seconds, clock
         self._jobs: list[Job] = []
         self._seconds_per_unit: dict[Hashable, float] = {}
@@ -90,15 +98,27 @@ class Line:
     @property
     def waiting(self) -> int:
         """How many jobs have not been begun."""
-        return sum(not job.answer.cancelled() for job in self._jobs)
+        return sum(job.due < IDLE and not job.answer.cancelled() for job in self._jobs)
 
     async def run(self, work: Work, item: Any, like: Hashable = None, size: Size = NO_SIZE) -> Any:
         """Return the answer for one item, when its turn has come."""
         return await self.answer(self.put(work, item, like, size))
 
+    async def run_idle(self, call: Callable[[], Any], size: Size = NO_SIZE) -> None:
+        """Call a function when nobody else waits, however long that takes."""
+        job = Job(lambda *_: [call()], None, None, Future(), threading.Event(), size, IDLE)
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify_all()
+        await asyncio.wrap_future(job.answer)
+
+    def estimate(self, size: Size) -> float:
+        """Return how many seconds a job takes at least; 0 as long as nothing is known of it."""
+        return max(size.seconds, self._seconds_per_unit.get(size.sort, 0.0) * size.units)
+
     def put(self, work: Work, item: Any, like: Hashable = None, size: Size = NO_SIZE) -> Job:
         """Return a job in the line; `BusyError` if the line is full, or `TooLongError`."""
-        takes = self._seconds_per_unit.get(size.sort, 0.0) * size.units
+        takes = self.estimate(size)
         if takes > self._seconds:
             raise TooLongError(takes, self._seconds)
         due = self._clock() + takes
@@ -125,14 +145,14 @@ class Line:
         with self._changed:
             self._changed.wait_for(lambda: not (self._jobs or self._working), seconds)
 
-    def close(self) -> None:
+    def close(self, seconds: float | None = None) -> None:
         """Give up what waits; what has begun is the last, and has some seconds to end in."""
         with self._changed:
             self._open = False
             for job in self._jobs:
                 job.answer.cancel()
             self._changed.notify_all()
-        self._thread.join(ENDING)
+        self._thread.join(ENDING if seconds is None else seconds)
 
     def _serve(self) -> None:
         while jobs := self._next():
@@ -142,12 +162,13 @@ class Line:
                 answers = _work(begun)
                 if not any(isinstance(answer, Exception) for answer in answers):
                     self._learn(begun, self._clock() - started)
+                self._after()
                 _give(begun, answers)
 
     def _learn(self, jobs: list[Job], seconds: float) -> None:
         """Keep the time of a unit if it is the shortest of its sort: longer ones compiled."""
         sort, units = jobs[0].size.sort, sum(job.size.units for job in jobs)
-        if units:
+        if units and not jobs[0].size.seconds:  # which would have been used up in any case
             known = self._seconds_per_unit.get(sort, seconds / units)
             self._seconds_per_unit[sort] = min(known, seconds / units)
 

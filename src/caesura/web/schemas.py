@@ -201,6 +201,13 @@ class Health(BaseModel):
     waiting: int = Field(description="How many requests wait for the model.")
 
 
+class Ready(BaseModel):
+    """The server is ready."""
+
+    status: Literal["ready"] = "ready"
+    shapes: int = Field(description="How many shapes it has compiled programs for.")
+
+
 class OfferedModel(BaseModel):
     """A model that the server offers."""
 

@@ -57,6 +57,9 @@ class Music(Kind):
     suffixes: ClassVar[tuple[str, ...]] = (".mid", ".midi", ".musicxml", ".mxl", ".npy")
     binary: ClassVar[bool] = True
     draws: ClassVar[int] = 8
+    # With the 20 steps that `sir` looks ahead, a window has 128 at most. A gap of 60 steps takes a
+    # minute already, since the time grows with its square.
+    stretch: ClassVar[int] = 108
     arranging: ClassVar[type[Arranging] | None] = Composition
     # As much work as 32 particles for 8 draws, but of these, one or two would have all the weight.
     strategy_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
