@@ -1,13 +1,15 @@
 """Gaps in tables, filled by an estimator that scikit-learn understands."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, no_type_check
 
 import numpy as np
 
-from caesura.errors import CaesuraError, extra, lookup
+from caesura.errors import CaesuraError, CaesuraWarning, extra, lookup
 from caesura.filler import Filler, Request, SeriesFill, TableFiller, load
+from caesura.filler.checking import Checked, check_columns
 from caesura.hardware import use_all_cores
 from caesura.kinds import Series
 from caesura.kinds.series import foreign
@@ -22,6 +24,7 @@ with extra("sklearn", "SeriesImputer needs scikit-learn"):
     from sklearn.utils.validation import check_is_fitted, validate_data
 
 ADAPTATIONS = ("none", "full")
+WORSE = 1.1  # times the error of a line: less may be chance
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -96,6 +99,11 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     filler_ : caesura.Filler
         The model that fills. A trained one can be saved.
+    report_ : DataFrame
+        How good the pretrained model is on this table: for each column of numbers, the mean error
+        on a tenth of its observed numbers, which were hidden for this, that of a line between
+        neighbours, both in standard deviations, and the share of these numbers in their intervals
+        of 90 %. Of several tables, the first is looked at. Only with ``adapt="none"``.
     seed_ : int
         The seed of the answers, so that they are the same every time.
 
@@ -181,7 +189,23 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.filler_: Filler = (
             self._train(tables, fields) if self.adapt == "full" else self._fitted(tables, fields)
         )
+        if self.adapt == "none":
+            self.report_ = self._report(tables[0])
         return self
+
+    def _report(self, table: Any) -> Any:
+        """How good the model is, column by column; a warning where a line is better."""
+        import pandas as pd
+
+        found = check_columns(self.filler_, table, self.seed_)
+        if worse := [f"'{one.column}'" for one in found if one.error > WORSE * one.line_error]:
+            warnings.warn(
+                f"A line between neighbours fills {', '.join(worse)} better than the model does: "
+                "see report_.",
+                CaesuraWarning,
+                stacklevel=3,
+            )
+        return pd.DataFrame(found, columns=Checked._fields)
 
     def _fitted(self, tables: list[Any], fields: dict[str, Any]) -> Filler:
         for name in ("strategy", "recipe", "settings"):

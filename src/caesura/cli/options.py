@@ -67,8 +67,8 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model file, a model that comes with caesura (text, music, papyri, series), or one on the "
-        "Hugging Face Hub, hf://user/repo/file@revision.",
+        help="A model file, a model that comes with caesura (text, music, papyri, series), or one "
+        "on the Hugging Face Hub, hf://user/repo/file@revision.",
     ),
 ]
 StrategyOption = Annotated[
