@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import numpy as np
 
-MOST = 96  # programs that are kept; one of a net with 512 units takes 4 to 20 MB
+MOST = 96  # programs that are kept; one of a net with 512 units takes 10 to 30 MB
 
 P = ParamSpec("P")
 R = TypeVar("R")

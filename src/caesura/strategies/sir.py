@@ -115,8 +115,8 @@ class SIR(Strategy):
     def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
         """Return a number of steps: the window is written at each visit, and orders go to and fro.
 
-        The factors fit times of music on two cores, in windows of 32 to 128 steps and gaps of 1 to
-        60, to within a factor of two. The marginals take as long as eight fills.
+        The factors were fitted to times of music on two busy cores, in windows of 32 to 128 steps
+        and gaps of 1 to 60. The marginals take about as long as eight fills.
         """
         steps = width * (6 + sum(gaps)) + 4 * sum(gap**2 for gap in gaps)
         return (8 + samples) * steps
