@@ -62,28 +62,16 @@ def test_a_regression_is_that_of_scikit_learn(monkeypatch):
             np.testing.assert_allclose(wanted[:, column], said, atol=1e-9)
 
 
-def test_other_rows_join_the_regression(monkeypatch):
-    """A prior of so many rows is as good as these rows in the table."""
-    monkeypatch.setattr(experts, "ROUNDS", 1)
-    monkeypatch.setattr(experts, "_seasonal", lambda x, valid: (0 * x, 0 * x[:1]))
-    monkeypatch.setattr(experts, "SHRINK", 0)
-    monkeypatch.setattr(experts, "PSEUDO", 0)
+def test_other_rows_count_for_some_in_the_mean_and_the_scale():
     rng = np.random.default_rng(3)
-    before = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3))
-    table, observed = before[:20], np.ones((20, 3), bool)
-    observed[5:9, 0] = False
+    before, table = 5 + rng.normal(size=(200, 1)), np.array([[7.0], [9.0]])
     prior = learn_prior(before, np.ones(before.shape, bool))
-    standard = standardise(np.where(observed, table, 0), observed, prior)
-    found = consult(standard, observed, np.ones((20, 1), bool))
-    deviation = before.std(axis=0) / standard.scale[0]
-    rows = observed[:, 0]
-    x = between(standard.x, observed)
-    design = np.concatenate(
-        [x[rows], (before - before.mean(axis=0)) / before.std(axis=0) * deviation]
-    )
-    ridge = Ridge(alpha=0.01 * (rows.sum() + 200) + 0.5, fit_intercept=False)
-    ridge.fit(design[:, 1:], design[:, 0])
-    np.testing.assert_allclose(found.base[:, 0], ridge.predict(x[:, 1:]), atol=1e-9)
+    standard = standardise(table, np.ones(table.shape, bool), prior)
+    # Eight rows with the mean and the scale of the others, and two of its own.
+    mean = (8 * before.mean() + 16) / 10
+    square = 8 * (before.var() + (before.mean() - mean) ** 2) + ((table - mean) ** 2).sum()
+    assert standard.location[0, 0] == pytest.approx(mean)
+    assert standard.scale[0, 0] == pytest.approx((square / 10) ** 0.5)
 
 
 def test_a_season_is_found_without_the_value_itself():

@@ -49,8 +49,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     missing. Answers have the form of X, and observed values come back bit for bit.
     The order of the rows matters: do not shuffle them.
 
-    By default the pretrained model `series` fills the table, and `fit` learns only the means,
-    scales and correlations of the columns: that takes no time. With ``adapt="full"``, `fit` trains
+    By default the pretrained model `series` fills the table, and `fit` learns only the means and
+    scales of the columns: that takes no time. With ``adapt="full"``, `fit` trains
     a model on the table, which takes a minute or more. A column without any observed value is left
     as it is, with a warning.
 

@@ -44,8 +44,8 @@ class TableFiller(Filler):
     It comes from `caesura.load("series")`. Its net sees one column at a time, with what a
     regression on the other columns, the season and the neighbours say about each missing number.
 
-    `fill` learns the means, scales and correlations of the columns from the table itself. `fitted`
-    learns them from other tables with the same columns.
+    `fill` learns the means and scales of the columns from the table itself. `fitted` learns them
+    from other tables with the same columns.
 
     Attributes
     ----------

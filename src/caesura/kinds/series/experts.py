@@ -15,9 +15,8 @@ SMOOTH = 32  # steps on either side of a moving average, which seasons are relat
 PEAK = 0.85  # a shorter period is preferred if its autocorrelation is nearly the largest
 CYCLES = 3  # on either side, from which a season is averaged
 APART = (1, 4, 16)  # distances over which lines are tried on observed values
+BEYOND, USUAL = 1.5, 2.0  # times the largest observed number, and at least that
 PSEUDO = 8  # rows that the prior counts for in the mean and the scale of a table
-MOST_PRIOR = 256  # and at most for so many in its regressions
-SHRINK = 5  # correlations of few pairs are drawn towards zero
 NARROWEST = 1e-3  # errors are not taken for smaller than this, in standard deviations
 
 
@@ -52,7 +51,6 @@ class Prior(NamedTuple):
 
     location: Any  # [..., 1, C]
     scale: Any  # [..., 1, C]
-    correlation: Any  # [..., C, C]
     rows: Any  # [..., 1, 1]; zero if there are none
 
 
@@ -62,27 +60,19 @@ class Standardised(NamedTuple):
     x: Any  # [..., T, C]
     location: Any  # [..., 1, C]
     scale: Any  # [..., 1, C]; zero for a column that does not vary, whose x is zero
-    covariance: Any  # [..., C, C]: a sum over the rows of the prior, in these units
-    weight: Any  # [..., 1, 1]: the number of these rows
 
 
 def no_prior(table: Any) -> Prior:
     """Return the prior if no other rows are known."""
-    xp = _module(table)
-    nothing, columns = xp.zeros_like(table[..., :1, :]), table.shape[-1]
-    square = xp.zeros((*table.shape[:-2], columns, columns), table.dtype)
-    return Prior(nothing, nothing, square, nothing[..., :1])
+    nothing = _module(table).zeros_like(table[..., :1, :])
+    return Prior(nothing, nothing, nothing[..., :1])
 
 
 def learn_prior(table: Any, observed: Any) -> Prior:
-    """Return what a table shows of its columns: means, scales and correlations."""
-    xp = _module(table)
-    x, location, scale, *_ = standardise(table, observed, no_prior(table))
-    m = observed.astype(x.dtype)
-    pairs = xp.matmul(xp.swapaxes(m, -1, -2), m)
-    correlation = xp.matmul(xp.swapaxes(x, -1, -2), x) / (pairs + SHRINK)
+    """Return the means and scales of the columns of a table."""
+    _, location, scale = standardise(table, observed, no_prior(table))
     rows = observed.sum(axis=-2, keepdims=True).max(axis=-1, keepdims=True)
-    return Prior(location, scale, correlation, rows.astype(x.dtype))
+    return Prior(location, scale, rows.astype(table.dtype))
 
 
 def standardise(table: Any, observed: Any, prior: Prior) -> Standardised:
@@ -100,12 +90,8 @@ def standardise(table: Any, observed: Any, prior: Prior) -> Standardised:
     scale = xp.sqrt(squares / count)
     constant = scale <= 1e-6 * xp.abs(location)  # nothing but rounding
     scale = xp.where(constant, 0, scale)
-    divisor = xp.where(constant, 1, scale)
-    ratio = xp.where(constant, 0, prior.scale / divisor)
-    weight = xp.minimum(prior.rows, MOST_PRIOR)
-    covariance = weight * xp.swapaxes(ratio, -1, -2) * ratio * prior.correlation
-    x = xp.where(constant, 0, centred / divisor)
-    return Standardised(x, location, scale, covariance, weight)
+    x = xp.where(constant, 0, centred / xp.where(constant, 1, scale))
+    return Standardised(x, location, scale)
 
 
 def consult(table: Standardised, observed: Any, valid: Any) -> Experts:
@@ -126,8 +112,11 @@ def consult(table: Standardised, observed: Any, valid: Any) -> Experts:
     line = between(x, observed)
     seasonal, strength = _seasonal(line, valid)
     filled, ridges = line, [line, line]
+    # Where little is observed, regressions on each other's predictions could grow without end.
+    farthest = BEYOND * xp.maximum(xp.abs(x).max(axis=-2, keepdims=True), USUAL)
     for _ in range(ROUNDS):  # later ones see other columns filled by those before
-        ridges, weight_seen = _ridge(table, observed, xp.where(valid, filled, 0), seasonal)
+        ridges, weight_seen = _ridge(x, observed, xp.where(valid, filled, 0), seasonal)
+        ridges = [xp.clip(ridge, -farthest, farthest) for ridge in ridges]
         filled = xp.where(observed, x, ridges[0] + between(x - ridges[0], observed))
         seasonal, strength = _seasonal(filled, valid)
     base, steady = ridges
@@ -181,12 +170,11 @@ def between(x: Any, observed: Any) -> Any:
     return xp.where(has_left & has_right, inside, alone)
 
 
-def _ridge(table: Standardised, observed: Any, filled: Any, seasonal: Any) -> tuple[list[Any], Any]:
+def _ridge(x: Any, observed: Any, filled: Any, seasonal: Any) -> tuple[list[Any], Any]:
     """Regress each column on the others, and on its own season, over the rows that have it.
 
     Returns the predictions by two penalties, and which share of the weight is on observed values.
     """
-    x = table.x
     xp = _module(x)
     columns = x.shape[-1]
     m = observed.astype(x.dtype)
@@ -194,7 +182,6 @@ def _ridge(table: Standardised, observed: Any, filled: Any, seasonal: Any) -> tu
     # Column c of the design for target c is its own season instead of itself.
     masked = xp.swapaxes(m, -1, -2)[..., :, None, :] * xp.swapaxes(filled, -1, -2)[..., None, :, :]
     gram = xp.matmul(masked, filled[..., None, :, :])  # [..., c, i, j]
-    gram = gram + table.covariance[..., None, :, :]
     own = xp.matmul(xp.swapaxes(m * seasonal, -1, -2), filled)
     square = (m * seasonal**2).sum(axis=-2)
     off = each[:, :, None]  # [c, i, 1]: row c of target c
@@ -202,10 +189,9 @@ def _ridge(table: Standardised, observed: Any, filled: Any, seasonal: Any) -> tu
     own = own * (1 - each)
     gram = gram + off * own[..., :, None, :] + xp.swapaxes(off, 1, 2) * own[..., :, :, None]
     gram = gram + off * xp.swapaxes(off, 1, 2) * square[..., :, None, None]
-    right = xp.matmul(xp.swapaxes(m * x, -1, -2), filled) + table.covariance
-    right = right * (1 - each)
+    right = xp.matmul(xp.swapaxes(m * x, -1, -2), filled) * (1 - each)
     right = right + each * (m * x * seasonal).sum(axis=-2)[..., :, None]
-    n = (m.sum(axis=-2) + table.weight[..., 0])[..., :, None, None]
+    n = m.sum(axis=-2)[..., :, None, None]
     found = []
     for penalty in (SMALL, LARGE):
         more = (penalty * n + 0.5) * each
