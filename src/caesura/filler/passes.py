@@ -25,11 +25,12 @@ from caesura.hardware import (
     window_width,
 )
 from caesura.nets.frames import Continuous
-from caesura.nets.pair import Nets
+from caesura.nets.pair import Nets, Pair
 from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
 from caesura.strategies import Strategy, Window, around_each, around_each_eagerly
 from caesura.strategies.rules import Rule
+from caesura.strategies.window import KnownEnds
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
 EAGER_WINDOWS = 16  # where nothing is compiled; more at once are not faster
@@ -42,6 +43,7 @@ class Method(NamedTuple):
     strategy: Strategy
     net: Nets
     rank: Callable[..., Int[np.ndarray, " draws"]]  # `Kind.rank`
+    known: KnownEnds | None = None  # what a strategy that runs with NumPy has read before
 
     @property
     def name(self) -> str:
@@ -52,8 +54,10 @@ class Method(NamedTuple):
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
-        around: Any = around_each_eagerly if self.strategy.eager else around_each
-        return around(self.net, seen, [one.inside for one in stretches], ends)
+        inside, net = [one.inside for one in stretches], self.net
+        if self.strategy.eager and isinstance(net, Pair):
+            return around_each_eagerly(net, seen, inside, ends, self.known)
+        return around_each(net, seen, inside, ends)
 
     def width(self, stretch: Stretch) -> int:
         """Return the width of the padded window of a stretch."""
