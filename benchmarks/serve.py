@@ -23,7 +23,7 @@ import caesura
 from caesura.filler.filler import Filler
 from caesura.kinds import Text
 from caesura.nets.frames import make_frame
-from caesura.nets.rnn import bidirectional
+from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.web import Limits, make_app
 
 CLIENTS = (1, 8, 32, 64)
@@ -36,8 +36,10 @@ LONGEST_GAP = 12
 
 def small_filler() -> Filler:
     kind = Text("".join(map(chr, range(32, 127))))
-    net = bidirectional(jax.random.key(0), make_frame(kind.frame), head="softmax", hidden=8)
-    return Filler(kind, {"bidirectional": net}, "nade")
+    key, frame = jax.random.key(0), make_frame(kind.frame)
+    both = bidirectional(key, frame, head="softmax", hidden=8, missing_input="added")
+    forward = unidirectional(key, frame, head="softmax", hidden=8)
+    return Filler(kind, {"bidirectional": both, "forward": forward}, "search")
 
 
 def question(number: int) -> dict[str, object]:
