@@ -20,6 +20,7 @@ from caesura.sequence import UNKNOWN
 
 CONTEXTS = (512, 384, 256, 192, 160, 128, 96, 64, 32)
 GAP, AHEAD = 8, 20
+LEAST = 1200  # characters of a text
 BATCH = 64
 SETS = {"text": "wiki96", "papyri": "papyri"}
 
@@ -48,11 +49,12 @@ def main() -> None:
 def some_places(texts: list[np.ndarray], count: int) -> np.ndarray:
     """Return random places, each with the largest context around its gap."""
     rng, most = np.random.default_rng(1), CONTEXTS[0]
-    long = [text for text in texts if len(text) > 2 * most + GAP]
+    long = [text for text in texts if len(text) > LEAST]
     places = []
-    for number in rng.integers(len(long), size=count):
-        first = rng.integers(len(long[number]) - 2 * most - GAP)
-        places.append(long[number][first : first + 2 * most + GAP])
+    for _ in range(count):
+        text = long[rng.integers(len(long))]
+        start = rng.integers(most, len(text) - most - GAP)
+        places.append(text[start - most : start + GAP + most])
     return np.array(places)
 
 

@@ -72,16 +72,16 @@ async def ask(
     return time.perf_counter() - began, took
 
 
-async def measure(filler: Filler, requests: int, rounds: int) -> None:
+async def measure(filler: Filler, numbers: list[int], requests: int, rounds: int) -> None:
     servers, first = {}, 8
     for name, together in {"one by one": 1, "together": 8}.items():
-        limits = Limits(waiting=max(CLIENTS), together=together, seconds=600.0)
+        limits = Limits(waiting=max(4, *numbers), together=together, seconds=600.0)
         transport = httpx.ASGITransport(make_app({"text": filler.with_kind()}, limits=limits))
         servers[name] = httpx.AsyncClient(transport=transport, base_url="http://x", timeout=600)
         await ask(servers[name], 4, range(first))
     print("| clients | server | requests a second | times one by one | p50 | p95 |")
     print("|---|---|---|---|---|---|")
-    for clients in CLIENTS:
+    for clients in numbers:
         seconds: dict[str, list[float]] = {name: [] for name in servers}
         latencies: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(rounds):
@@ -104,9 +104,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small net, few requests")
     parser.add_argument("--requests", type=int, default=64, help="at each number of clients")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--clients", type=int, nargs="+", default=CLIENTS)
     given = parser.parse_args()
     filler = small_filler() if given.quick else caesura.load("text")
-    asyncio.run(measure(filler, 16 if given.quick else given.requests, given.rounds))
+    requests = 16 if given.quick else given.requests
+    asyncio.run(measure(filler, given.clients, requests, given.rounds))
 
 
 if __name__ == "__main__":
