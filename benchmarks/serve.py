@@ -1,10 +1,11 @@
-"""What the server answers at 1, 8 and 64 clients: fills done together against one by one.
+"""What the server answers at 1, 8, 32 and 64 clients: fills done together against one by one.
 
     python benchmarks/serve.py           by the model that comes with the library, some minutes
     python benchmarks/serve.py --quick   a small net and no claims: does it still run?
 
 Every client asks for one text after another, each of 20 to 2000 characters with one to three gaps
-of 1 to 12 characters, by the model's default strategy. The two servers are asked in turn. What
+of 1 to 12 characters, by the model's default strategy. The texts are parts of this project's
+documentation. Both servers are asked the same, in turn, and nothing is asked twice of either. What
 counts is how they compare: clocks differ from machine to machine and from minute to minute.
 """
 
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import statistics
 import time
+from pathlib import Path
 
 import httpx
 import jax
@@ -20,36 +22,43 @@ import numpy as np
 import caesura
 from caesura.filler.filler import Filler
 from caesura.kinds import Text
-from caesura.nets.frames import Categorical
-from caesura.nets.rnn import bidirectional
+from caesura.nets.frames import make_frame
+from caesura.nets.rnn import bidirectional, unidirectional
 from caesura.web import Limits, make_app
 
-CLIENTS = (1, 8, 64)
+CLIENTS = (1, 8, 32, 64)
 ROUNDS = 2
-TEXT = "The Battle of Hastings was fought in 1066 between the Normans and the English. " * 26
+LONGEST_TEXT = 2000
+DOCS = Path(__file__).parent.parent / "docs"
+TEXT = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
 LONGEST_GAP = 12
 
 
 def small_filler() -> Filler:
     kind = Text("".join(map(chr, range(32, 127))))
-    net = bidirectional(jax.random.key(0), Categorical(kind.size), head="softmax", hidden=8)
-    return Filler(kind, {"bidirectional": net}, "nade")
+    key, frame = jax.random.key(0), make_frame(kind.frame)
+    both = bidirectional(key, frame, head="softmax", hidden=8, missing_input="added")
+    forward = unidirectional(key, frame, head="softmax", hidden=8)
+    return Filler(kind, {"bidirectional": both, "forward": forward}, "search")
 
 
 def question(number: int) -> dict[str, object]:
     """Another text, other gaps and another seed for each."""
     rng = np.random.default_rng(number)
-    length, missing = int(rng.integers(20, 2001)), []
+    length, missing = int(rng.integers(20, LONGEST_TEXT + 1)), []
+    at = int(rng.integers(len(TEXT) - length))
     for _ in range(int(rng.integers(1, 4))):
         gap = int(rng.integers(1, LONGEST_GAP + 1))
         first = int(rng.integers(0, length - gap))
         missing.append({"first": first, "stop": first + gap})
-    return {"model": "text", "sequence": TEXT[:length], "missing": missing, "seed": number}
+    return {"model": "text", "sequence": TEXT[at : at + length], "missing": missing, "seed": number}
 
 
-async def ask(client: httpx.AsyncClient, clients: int, requests: int) -> tuple[float, list[float]]:
+async def ask(
+    client: httpx.AsyncClient, clients: int, questions: range
+) -> tuple[float, list[float]]:
     """Seconds in all, and of each request; every client has one under way."""
-    numbers, took = iter(range(requests)), []
+    numbers, took = iter(questions), list[float]()
 
     async def one_client() -> None:
         for number in numbers:
@@ -63,26 +72,31 @@ async def ask(client: httpx.AsyncClient, clients: int, requests: int) -> tuple[f
     return time.perf_counter() - began, took
 
 
-async def measure(filler: Filler, requests: int, rounds: int) -> None:
-    servers = {}
+async def measure(filler: Filler, numbers: list[int], requests: int, rounds: int) -> None:
+    servers, first = {}, 8
     for name, together in {"one by one": 1, "together": 8}.items():
-        limits = Limits(waiting=max(CLIENTS), together=together, seconds=600.0)
-        transport = httpx.ASGITransport(make_app({"text": filler}, limits=limits))
+        limits = Limits(waiting=max(4, *numbers), together=together, seconds=600.0)
+        transport = httpx.ASGITransport(make_app({"text": filler.with_kind()}, limits=limits))
         servers[name] = httpx.AsyncClient(transport=transport, base_url="http://x", timeout=600)
-        await ask(servers[name], 4, 8)
-    print("| clients | server | requests a second | p50 | p95 |\n|---|---|---|---|---|")
-    for clients in CLIENTS:
+        await ask(servers[name], 4, range(first))
+    print("| clients | server | requests a second | times one by one | p50 | p95 |")
+    print("|---|---|---|---|---|---|")
+    for clients in numbers:
         seconds: dict[str, list[float]] = {name: [] for name in servers}
         latencies: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(rounds):
+            questions = range(first, first + max(requests, clients))
+            first = questions.stop
             for name, client in servers.items():
-                whole, each = await ask(client, clients, max(requests, clients))
-                seconds[name].append(whole / max(requests, clients))
+                whole, each = await ask(client, clients, questions)
+                seconds[name].append(whole / len(questions))
                 latencies[name] += each
-        for name in servers:
+        rates = {name: 1 / statistics.median(some) for name, some in seconds.items()}
+        for name, rate in rates.items():
             p50, p95 = np.quantile(latencies[name], [0.5, 0.95])
-            rate = 1 / statistics.median(seconds[name])
-            print(f"| {clients} | {name} | {rate:.1f} | {p50:.3f} s | {p95:.3f} s |", flush=True)
+            gain = rate / rates["one by one"]
+            cells = (clients, name, f"{rate:.1f}", f"{gain:.2f}", f"{p50:.2f} s", f"{p95:.2f} s")
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
 def main() -> None:
@@ -90,9 +104,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small net, few requests")
     parser.add_argument("--requests", type=int, default=64, help="at each number of clients")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--clients", type=int, nargs="+", default=CLIENTS)
     given = parser.parse_args()
     filler = small_filler() if given.quick else caesura.load("text")
-    asyncio.run(measure(filler, 16 if given.quick else given.requests, given.rounds))
+    requests = 16 if given.quick else given.requests
+    asyncio.run(measure(filler, given.clients, requests, given.rounds))
 
 
 if __name__ == "__main__":

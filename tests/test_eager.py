@@ -14,6 +14,7 @@ from caesura.nets.heads.linear import Softmax
 from caesura.nets.rnn import Net, bidirectional
 from caesura.scoring.gaps import score_steps
 from caesura.sequence import UNKNOWN
+from caesura.strategies.window import KnownEnds
 
 SYMBOLS = 5
 LENGTHS = (7, 0, 12, 7)
@@ -96,6 +97,26 @@ def test_a_step_is_a_text_of_one_symbol(net):
     last = eager.join([eager.take(states, slice(-1, None)) for states in found])
     for a, b in zip(jax.tree.leaves(stepped), jax.tree.leaves(last), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_a_text_is_not_read_twice(net, monkeypatch):
+    """Also if it is in a batch with others, and only as long as it is known."""
+    light, counts = eager.with_numpy(net), []
+    read = eager.read
+    monkeypatch.setattr(eager, "read", lambda *a: counts.append(len(a[3])) or read(*a))
+    known, (a, nothing, b, c) = KnownEnds(most=3), texts()
+    for some, count in (([a, b, a], 2), ([b, a], 0), ([nothing, c, b], 2), ([a], 1)):
+        counts.clear()
+        found = known.read("forward", light, light.forward, some)
+        assert counts == ([count] if count else [])
+        for row, text in enumerate(some):
+            last = jax.tree.map(lambda h: h[-1], states_by_jax(net, text).forward)
+            mine = jax.tree.map(lambda h, row=row: h[row], found)
+            for x, y in zip(jax.tree.leaves(mine), jax.tree.leaves(last), strict=True):
+                np.testing.assert_allclose(x, y, atol=1e-5)
+    counts.clear()
+    known.read("backward", light, light.backward, [a])  # another stack has other states
+    assert counts == [1]
 
 
 @pytest.mark.parametrize("foreign", [False, True])

@@ -130,6 +130,21 @@ def test_gaps_that_are_far_are_each_like_a_single_gap(random):
     assert_joint(fill)
 
 
+def test_gaps_out_of_sight_are_searched_once(random, monkeypatch):
+    """A quick search before would change nothing."""
+    passes = []
+    search = Search.search
+    monkeypatch.setattr(
+        Search, "search", lambda self, *a: passes.append(self.width) or search(self, *a)
+    )
+    between = "abc" * 100
+    random.fill(f"ab_{between}_cb", strategy=NARROW)
+    assert passes == [NARROW.width]
+    passes.clear()
+    random.fill(f"ab_{between[:150]}_cb", strategy=NARROW)
+    assert passes[0] < passes[1] == NARROW.width
+
+
 def test_far_gaps_of_a_chain_are_independent(markov):
     text = "ab__c" + "abcabdcabcabcabdcabcabcac" + "b___da"
     fill = markov.fill(text, strategy=EVERYTHING)

@@ -90,6 +90,17 @@ def test_what_follows_is_heard_only_within_reach(lookahead):
     assert float(found.log_evidence[0]) == pytest.approx(evidence, abs=1e-4)
 
 
+def test_what_is_far_below_the_best_is_dropped(large):
+    target, counts = large.log_target(0.5), []
+    for within in (np.inf, 3.0, 1.0):
+        _, numbers, log_prob = ranking(large, Search(**ALL | {"draws": 1}, within=within))
+        assert numbers[0] == np.argmax(target)
+        off = log_prob - target[numbers]  # the others have their probabilities
+        np.testing.assert_allclose(off, off[0], atol=1e-4)
+        counts.append(len(numbers))
+    assert len(target) == counts[0] > counts[1] > counts[2] > 1
+
+
 # Estimates, where the beam does not hold everything
 
 
@@ -101,9 +112,10 @@ def large() -> Problem:
 REPEATS = 256
 
 
-def test_the_normaliser_and_the_evidence_are_right_on_average(large):
+@pytest.mark.parametrize("beam", [{"width": 8}, {"width": 1024, "within": 1.0}], ids=str)
+def test_the_normaliser_and_the_evidence_are_right_on_average(large, beam):
     """The means of 256 runs are within 4.5 standard errors of the truth."""
-    strategy = Search(width=8, draws=8)
+    strategy = Search(draws=8, **beam)
     keys = jax.random.split(KEY, REPEATS)
     found = strategy.search(keys, large.pair, large.window.repeat(REPEATS))
     evidence = np.exp(np.asarray(found.log_evidence, np.float64))

@@ -1,6 +1,7 @@
 """Requests, opened: their data read and checked, cut into stretches, and with a method."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net, NetName
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy
+from caesura.strategies.window import KnownEnds
 
 MOST_DRAWS = 100_000
+# By model, what its pair of nets has read; it is forgotten with the model.
+_KNOWN: WeakKeyDictionary[Model[Net], KnownEnds] = WeakKeyDictionary()
 RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
 
 
@@ -42,7 +46,9 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
     nets = [model.nets[name] for name in names]
     net = nets[0] if len(nets) == 1 else Pair(*nets)
     strategy.check(net)
-    return Method(strategy, with_numpy(net) if strategy.eager else net, model.kind.rank)
+    if not strategy.eager:
+        return Method(strategy, net, model.kind.rank)
+    return Method(strategy, with_numpy(net), model.kind.rank, _KNOWN.setdefault(model, KnownEnds()))
 
 
 def open_request(model: Model[Net], request: Request) -> Opened:

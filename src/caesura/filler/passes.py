@@ -6,7 +6,7 @@ on how many devices share the work. So an answer is the same alone and in compan
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -31,6 +31,7 @@ from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
 from caesura.strategies import Estimate, Strategy, Window, around_each, around_each_eagerly
 from caesura.strategies.rules import Rule
+from caesura.strategies.window import KnownEnds
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
 EAGER_WINDOWS = 16  # where nothing is compiled; more at once are not faster
@@ -43,6 +44,7 @@ class Method(NamedTuple):
     strategy: Strategy
     net: Nets
     rank: Callable[..., Int[np.ndarray, " draws"]]  # `Kind.rank`
+    known: KnownEnds | None = None  # what a strategy that runs with NumPy has read before
 
     @property
     def name(self) -> str:
@@ -53,11 +55,10 @@ class Method(NamedTuple):
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
-        inside = [one.inside for one in stretches]
-        if self.strategy.eager:
-            return around_each_eagerly(cast(Pair, self.net), seen, inside, ends)
-        width = max(map(self.width, stretches))
-        return around_each(self.net, seen, inside, ends, width)
+        inside, net = [one.inside for one in stretches], self.net
+        if self.strategy.eager and isinstance(net, Pair):
+            return around_each_eagerly(net, seen, inside, ends, self.known)
+        return around_each(net, seen, inside, ends, max(map(self.width, stretches)))
 
     def width(self, stretch: Stretch) -> int:
         """Return the width of the padded window of a stretch."""

@@ -1,12 +1,12 @@
 """Search for the best fills of many requests: every group of gaps by itself, then reconciled.
 
-Gaps that are close to each other are searched as one. The other gaps are at their best then, which
-is found in a quick search before, in which they are unknown. Where the best changes, what is near
-is searched again.
+Gaps that are close to each other are searched as one. The other gaps that a group sees are at their
+best then, which is found in a quick search before, in which they are unknown. Where the best
+changes, what is near is searched again.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -117,12 +117,12 @@ def search_all(
             jobs = _jobs_of(opened[number], drafts[number], groups, quick)
             questions = opened[number].questions
             changed = _take(drafts[number], questions, jobs, rows, found[number])
-            if near := _near(drafts[number], changed):
+            if near := _near(drafts[number], changed, NEAR):
                 again[number] = near
         return again
 
-    several = {n: list(range(len(d.groups))) for n, d in drafts.items() if len(d.groups) > 1}
-    search(several, quick=True)
+    close = {n: _near(d, range(len(d.groups)), opened[n].around) for n, d in drafts.items()}
+    search({number: groups for number, groups in close.items() if groups}, quick=True)
     todo = {
         number: list(range(len(draft.groups)))
         for number, draft in drafts.items()
@@ -170,7 +170,8 @@ def draft_of(one: Opened) -> Draft:
 def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
     strategy: Search = one.method.strategy  # type: ignore[assignment]  # since it searches
     if quick:
-        strategy = replace(strategy, width=max(1, strategy.width // QUICK))
+        # Only the best is taken of it, so its normaliser does not matter.
+        strategy = replace(strategy, width=max(1, strategy.width // QUICK), draws=1)
     elif one.item.open_gaps:
         strategy = replace(strategy, draws=strategy.draws * LENGTH_DRAWS)
     key = (method_key(one), strategy.width, strategy.draws)
@@ -325,12 +326,12 @@ def _chance(shares: Shares) -> float:
     return float(np.exp(np.logaddexp.reduce(list(shares.values())))) if shares else 0.0
 
 
-def _near(draft: Draft, changed: list[int]) -> list[int]:
-    """Return the groups that are near one that changed."""
+def _near(draft: Draft, groups: Iterable[int], steps: int) -> list[int]:
+    """Return the groups with fewer than so many observed steps to one of these groups."""
     near = set()
-    for group in changed:
+    for group in groups:
         for other in (group - 1, group + 1):
             inside = 0 <= other < len(draft.groups)
-            if inside and draft.near(draft.groups[group], draft.groups[other], NEAR):
+            if inside and draft.near(draft.groups[group], draft.groups[other], steps):
                 near.add(other)
     return sorted(near)

@@ -168,8 +168,29 @@ class LSTM(Cell):
         self, state: LSTMState, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> LSTMState:
         if isinstance(a_t, np.ndarray):  # which has no gradients
-            return LSTMState(*_lstm_forward(state.c, a_t + u_t)[0])
+            return LSTMState(*_lstm_numpy(state.c, np.add(a_t, u_t, order="C")))
         return LSTMState(*_lstm(state.c, a_t + u_t))
+
+
+def _lstm_numpy(
+    c: Float[np.ndarray, "c *B"], a: Float[np.ndarray, "Bc *B"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return h and c as `_lstm` does, with few calls and little memory; `a` is overwritten.
+
+    The gates are σ(a) = ½ tanh(a / 2) + ½, so that one tanh serves them and g.
+    """
+    i, f, g, o = parts(a, 4)  # views
+    g *= 2
+    a *= 0.5
+    np.tanh(a, out=a)
+    for gate in (a[: 2 * len(c)], o):
+        gate *= 0.5
+        gate += 0.5
+    new = f * c
+    i *= g
+    new += i
+    o *= np.tanh(new)
+    return o.copy(), new  # a copy, so that the other gates are not kept
 
 
 @jax.custom_vjp

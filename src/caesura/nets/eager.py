@@ -5,6 +5,7 @@ loops over steps are here. A batch stands in the last axis: W_h h is then a prod
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from caesura.hardware import few_blas_threads
+from caesura.nets.arrays import Numbers
 from caesura.nets.cells import Cell, State
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Pair
@@ -51,15 +53,27 @@ def encode(net: Net, symbols: Symbols) -> Input:
     return Input(x, unknown.astype(np.float32))
 
 
-def step(net: Net, states: State, symbols: Symbols) -> State:
-    """Return the states of the forward stack after one more symbol each."""
-    x, m = encode(net, symbols)
-    found = []
+def table(net: Net, stack: Stack) -> Float[np.ndarray, "rows Bc"]:
+    """Return the input's share of the first layer for every symbol; `UNKNOWN` is the last row."""
+    symbols = np.append(np.arange(net.frame.cardinality), UNKNOWN)
+    return np.ascontiguousarray(stack.cells[0].input(encode(net, symbols).x).T)
+
+
+def step(
+    net: Net, states: State, symbols: Symbols, rows: Float[np.ndarray, "rows Bc"] | None = None
+) -> State:
+    """Return the states of the forward stack after one more symbol each.
+
+    `rows` is the `table` of the stack. It is worth making once if there are many steps.
+    """
+    found: list[State] = []
+    m = (symbols == UNKNOWN).astype(np.float32)
+    u = (table(net, net.forward) if rows is None else rows)[symbols].T
     for cell, state in zip(net.forward.cells, states, strict=True):
         of = type(cell)  # Equinox is slow to look up methods of an object
-        a = cell.W_h @ of.output(cell, state)
-        found.append(of.finish(cell, state, a, of.input(cell, x), m))
-        x = np.asarray(of.output(cell, found[-1]))
+        if found:
+            u = of.input(cell, np.asarray(of.output(cell, found[-1])))
+        found.append(of.finish(cell, state, cell.W_h @ of.output(cell, state), u, m))
     return tuple(found)
 
 
@@ -116,16 +130,17 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list
     padded = np.zeros(going.shape, np.int32)
     for column, row in enumerate(order):
         padded[: lengths[row], column] = texts[row]
-    x, m = encode(net, padded[going])  # step by step
+    symbols = padded[going]  # step by step
+    m = (symbols == UNKNOWN).astype(np.float32)
+    u = table(net, stack)[symbols] if stack.cells else np.zeros((0, 0), np.float32)
     counts = going.sum(axis=1).tolist()
-    layers = []
+    layers: list[list[State]] = []
     for cell, first in zip(stack.cells, begin, strict=True):
+        if layers and counts:
+            outputs = [type(cell).output(cell, state) for state in layers[-1][1:]]
+            u = np.ascontiguousarray(cell.input(np.concatenate(outputs, axis=1)).T)
         with few_blas_threads():
-            states = _run_cell(cell, take(first, order), Input(x, m), counts)
-        layers.append(states)
-        output = type(cell).output
-        outputs = [np.asarray(output(cell, state)) for state in states[1:]]
-        x = np.concatenate(outputs, axis=1) if outputs else np.zeros((cell.size, 0), np.float32)
+            layers.append(_run_cell(cell, take(first, order), u, m, counts))
     found: list[State] = [None] * len(texts)
     for column, row in enumerate(order.tolist()):
         here = slice(0, int(lengths[row]) + 1)
@@ -135,28 +150,42 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list
 
 def step_log_probs(net: Net, symbols: Symbols) -> Float[np.ndarray, " known"]:
     """Return the log-probability of each known symbol of a text, given all the others."""
-    (before,) = read(net, net.forward, start(net.forward, 1), [symbols])
-    (after,) = read(net, net.backward, start(net.backward, 1), [symbols[::-1]])
+    with ThreadPoolExecutor(1) as aside:
+        job = aside.submit(read, net, net.forward, start(net.forward, 1), [symbols])
+        (after,) = read(net, net.backward, start(net.backward, 1), [symbols[::-1]])
+        (before,) = job.result()
     # The state before the last symbol has read all but one, and so has the one after the first.
     log_probs = predict(net, take(before, slice(0, -1)), take(after, slice(-2, None, -1)))
     known = np.flatnonzero(symbols != UNKNOWN)
     return log_probs[known, symbols[known]]
 
 
-def _run_cell(cell: Cell, state: State, inputs: Input, counts: Sequence[int]) -> list[State]:
+def _run_cell(
+    cell: Cell,
+    state: State,
+    u: Float[np.ndarray, "n Bc"],
+    m: Float[np.ndarray, " n"],
+    counts: Sequence[int],
+) -> list[State]:
     """Return the states before all steps and after the last; fewer texts go on at each step."""
-    u, W_h = np.ascontiguousarray(cell.input(inputs.x).T), cell.W_h
-    finish, output = type(cell).finish, type(cell).output
+    W_h, finish, output = cell.W_h, type(cell).finish, type(cell).output
     states, first, before = [state], 0, jax.tree.leaves(state)[0].shape[-1]
     for count in counts:
         if count < before:
             state = jax.tree.map(lambda a, n=count: a[:, :n], state)
             before = count
         now = slice(first, first + count)
-        state = finish(cell, state, W_h @ output(cell, state), u[now].T, inputs.m[now])
+        state = finish(cell, state, _times(W_h, output(cell, state)), u[now].T, m[now])
         states.append(state)
         first += count
     return states
+
+
+def _times(W: Float[Numbers, "N c"], h: Float[Numbers, "c n"]) -> Float[np.ndarray, "N n"]:
+    """Return W h; two or three columns are faster one by one."""
+    if 1 < h.shape[1] < 4:
+        return np.stack([W @ column for column in h.T], axis=1)
+    return W @ h
 
 
 def _column(states: Sequence[State], column: int) -> State:

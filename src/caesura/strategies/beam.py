@@ -22,6 +22,7 @@ from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
 from caesura.strategies.rules import Rule
 
+AHEAD = 5  # steps after a gap that are scored before lanes are dropped again
 EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
 
 Mix = Callable[[Any, Any], Any]  # of log q and log p, arrays of one shape
@@ -34,6 +35,23 @@ class Plan(NamedTuple):
     draws: int
     mix: Mix  # the distribution, from which random fills are drawn step by step
     promise: Mix  # by which the beam keeps beginnings
+    within: float  # nats below the best of the beam, beyond which a beginning is dropped
+
+
+class Reader(NamedTuple):
+    """A net with what its first layer makes of every symbol."""
+
+    net: Net
+    rows: Float[np.ndarray, "rows Bc"]
+
+    @classmethod
+    def of(cls, net: Net) -> "Reader":
+        """Return the net with its rows."""
+        return cls(net, eager.table(net, net.forward))
+
+    def step(self, states: State, symbols: Int[np.ndarray, " n"]) -> State:
+        """Return the states of the forward stack after one more symbol each."""
+        return eager.step(self.net, states, symbols, self.rows)
 
 
 class Start(NamedTuple):
@@ -101,7 +119,7 @@ class Walk:
             q, p = np.where(allowed, q, EMPTY), np.where(allowed, p, EMPTY)
         size = q.shape[1]
         grown = (self.log_q[:, None] + q, self.log_p[:, None] + p)
-        best = _best(plan.promise(*(of_lane[self.beam] for of_lane in grown)), plan.width)
+        best = _best(plan.promise(*(of_lane[self.beam] for of_lane in grown)), plan)
         r = log_softmax(plan.mix(q, p).T).T
         chances = np.exp(r[self.drawn])
         self.means[t] = chances.mean(axis=0)
@@ -122,14 +140,27 @@ class Walk:
         self.values[:, t] = symbols
         self.rule = np.broadcast_to(after, q.shape)[parents, symbols]
 
+    def drop(self, plan: Plan) -> None:
+        """Drop beginnings of the beam that are far below its best."""
+        scores = plan.mix(self.log_q, self.log_p)[self.beam]
+        self.beam = self.beam[scores > max(EMPTY / 2, scores.max() - plan.within)]
+        which = (self.beam, self.drawn, self.given)
+        lanes, where = np.unique(np.concatenate(which), return_inverse=True)
+        self.beam, self.drawn, self.given = np.split(where, np.cumsum([len(w) for w in which[:2]]))
+        self.p = eager.take(self.p, lanes)
+        self.values, self.rule = self.values[lanes], self.rule[lanes]
+        self.log_q, self.log_p, self.log_drawn = (
+            of_lane[lanes] for of_lane in (self.log_q, self.log_p, self.log_drawn)
+        )
 
-def _best(scores: Float[np.ndarray, "n K"], width: int) -> Int[np.ndarray, " best"]:
+
+def _best(scores: Float[np.ndarray, "n K"], plan: Plan) -> Int[np.ndarray, " best"]:
     """Return where the highest scores are in the flat array."""
     flat = scores.reshape(-1)
-    most = min(width, len(flat))
+    most = min(plan.width, len(flat))
     some = np.argpartition(-flat, most - 1)[:most]
     some = some[np.argsort(-flat[some], kind="stable")]
-    return some[flat[some] > EMPTY / 2]
+    return some[flat[some] > max(EMPTY / 2, flat[some[0]] - plan.within)]
 
 
 def _draw(
@@ -143,49 +174,64 @@ def _draw(
 def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
     """Walk through some windows side by side, in two threads."""
     walks = [_begin(plan, start) for start in starts]
+    of_q, of_p = Reader.of(net.bidirectional), Reader.of(net.forward)
     with few_blas_threads(), ThreadPoolExecutor(1) as aside:
         for t in range(max(one.last for one in walks)):
             going = [one for one in walks if t < one.last]
             job = aside.submit(_predict_q, net.bidirectional, going, t)
-            of_p = _predict_p(net.forward, going)
-            for one, q, p in zip(going, job.result(), of_p, strict=True):
+            said = _predict_p(net.forward, going)
+            for one, q, p in zip(going, job.result(), said, strict=True):
                 if q is None:
                     one.follow(t, p)
                 else:
                     one.branch(plan, t, q, p)
-            step = aside.submit(_step_q, net.bidirectional, [w for w in going if t + 1 < w.last])
-            _step_p(net.forward, [w for w in going if t + 1 < w.end])
+            step = aside.submit(_step_q, of_q, [w for w in going if t + 1 < w.last])
+            _step_p(of_p, [w for w in going if t + 1 < w.end])
             step.result()
-        _look_ahead(aside, net.forward, [one for one in walks if one.last < one.end])
+        for first in range(0, max(one.end - one.last for one in walks), AHEAD):
+            going = [one for one in walks if one.last + first < one.end]
+            for one in going:
+                one.drop(plan)
+            _look_ahead(aside, of_p, going, first)
     return walks
 
 
-def _look_ahead(aside: ThreadPoolExecutor, net: Net, walks: Sequence[Walk]) -> None:
-    """Add what the forward net says of the steps after the last missing one."""
-    if not walks:
-        return
+def _look_ahead(
+    aside: ThreadPoolExecutor, net: "Reader", walks: Sequence[Walk], first: int
+) -> None:
+    """Add what the forward net says of some steps after the last missing one."""
     states, counts = eager.join([one.p for one in walks]), [len(one.log_p) for one in walks]
-    symbols = np.full((max(one.end - one.last for one in walks), len(walks)), UNKNOWN)
+    left = max(one.end - one.last for one in walks) - first
+    symbols = np.full((min(AHEAD, left), len(walks)), UNKNOWN)
     for column, one in enumerate(walks):
-        symbols[: one.end - one.last, column] = one.start.symbols[one.last :]
+        some = one.start.symbols[one.last + first :][:AHEAD]
+        symbols[: len(some), column] = some
     of_lanes = np.repeat(symbols, counts, axis=1)
-    first, second = np.array_split(np.arange(sum(counts)), 2)
-    job = aside.submit(_log_probs, net, eager.take(states, second), of_lanes[:, second])
-    found = np.append(_log_probs(net, eager.take(states, first), of_lanes[:, first]), job.result())
-    for one, log_p in zip(walks, np.split(found, np.cumsum(counts)[:-1]), strict=True):
-        one.log_p = one.log_p + log_p
+    halves = np.array_split(np.arange(sum(counts)), 2)
+    goes_on = left > AHEAD
+    parts = [(net, eager.take(states, half), of_lanes[:, half], goes_on) for half in halves]
+    job = aside.submit(_log_probs, *parts[1])
+    (log_p, p), (more, others) = _log_probs(*parts[0]), job.result()
+    log_p, p = np.append(log_p, more), eager.join([p, others])
+    for one, lanes in zip(walks, _slices(counts), strict=True):
+        one.log_p, one.p = one.log_p + log_p[lanes], eager.take(p, lanes)
 
 
-def _log_probs(net: Net, states: State, symbols: Int[np.ndarray, "L n"]) -> Float[np.ndarray, " n"]:
-    """Return the log-probability of the next symbols of each lane; unknown ones add nothing."""
+def _log_probs(
+    net: "Reader", states: State, symbols: Int[np.ndarray, "L n"], goes_on: bool
+) -> tuple[Float[np.ndarray, " n"], State]:
+    """Return the log-probability of the next symbols of each lane, and the states after them.
+
+    Unknown symbols add nothing. The last symbol is only read if the walk goes on.
+    """
     total = np.zeros(symbols.shape[1])
-    for t, now in enumerate(symbols):
+    for t, now in enumerate(symbols, 1):
         known = now != UNKNOWN
-        said = np.take_along_axis(eager.predict(net, states, ()), np.maximum(now, 0)[:, None], 1)
-        total += np.where(known, said[:, 0], 0.0)
-        if t + 1 < len(symbols):
-            states = eager.step(net, states, now)
-    return total
+        said = eager.predict(net.net, states, ())[np.arange(len(now)), np.maximum(now, 0)]
+        total += np.where(known, said, 0.0)
+        if goes_on or t < len(symbols):
+            states = net.step(states, now)
+    return total, states
 
 
 def _begin(plan: Plan, start: Start) -> Walk:
@@ -222,24 +268,28 @@ def _predict_q(net: Net, walks: Sequence[Walk], t: int) -> list[Float[np.ndarray
     return [next(found) if one.start.missing[t] else None for one in walks]
 
 
-def _step_p(net: Net, walks: Sequence[Walk]) -> None:
+def _step_p(net: "Reader", walks: Sequence[Walk]) -> None:
     for one, p in zip(walks, _stepped(net, walks, [one.p for one in walks]), strict=True):
         one.p = p
 
 
-def _step_q(net: Net, walks: Sequence[Walk]) -> None:
+def _step_q(net: "Reader", walks: Sequence[Walk]) -> None:
     for one, q in zip(walks, _stepped(net, walks, [one.q for one in walks]), strict=True):
         one.q = q
 
 
-def _stepped(net: Net, walks: Sequence[Walk], states: list[State]) -> list[State]:
+def _stepped(net: "Reader", walks: Sequence[Walk], states: list[State]) -> list[State]:
     """Return the states of the walks after their last symbols."""
     if not walks:
         return []
-    new = eager.step(net, eager.join(states), np.concatenate([one.symbols for one in walks]))
-    ends = np.cumsum([len(one.symbols) for one in walks]).tolist()
-    starts = [0, *ends[:-1]]
-    return [eager.take(new, slice(*ends_of)) for ends_of in zip(starts, ends, strict=True)]
+    new = net.step(eager.join(states), np.concatenate([one.symbols for one in walks]))
+    return [eager.take(new, lanes) for lanes in _slices([len(one.symbols) for one in walks])]
+
+
+def _slices(counts: Sequence[int]) -> list[slice]:
+    """Return where each of some parts is, if they stand one after the other."""
+    ends = np.cumsum(counts).tolist()
+    return [slice(*ends_of) for ends_of in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _split(rows: Float[np.ndarray, "n K"], walks: Sequence[Walk]) -> list[Float[np.ndarray, "_ K"]]:

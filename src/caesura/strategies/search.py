@@ -65,6 +65,9 @@ class Search(Strategy):
         How many steps after the last missing one the forward net scores (default 20).
     weight
         The weight of the bidirectional net, from 0 to 1 (default 0.5).
+    within
+        How many nats below the best one a beginning may be, in the gap and in what follows, before
+        the beam drops it (default 8). The random fills then also stand for what was dropped.
 
     Examples
     --------
@@ -81,11 +84,14 @@ class Search(Strategy):
     draws: int = eqx.field(static=True, default=32)
     lookahead: int = eqx.field(static=True, default=20)
     weight: float = eqx.field(static=True, default=0.5)
+    within: float = eqx.field(static=True, default=8.0)
 
     def __check_init__(self) -> None:
         whole_number("width", self.width, 1)
         whole_number("draws", self.draws, 1)
         whole_number("lookahead", self.lookahead, 0)
+        if not self.within >= 0:
+            raise CaesuraError(f"The option 'within' is at least 0, not {self.within!r}.")
         if not 0 <= self.weight <= 1:
             raise CaesuraError(f"The option 'weight' is from 0 to 1, not {self.weight!r}.")
 
@@ -174,7 +180,7 @@ class Search(Strategy):
         """Walk through the windows, some of them at a time."""
         pair, found = eager.with_numpy(net), list[Walk]()
         starts = _starts(pair, window, generators(key, len(window.valid)), fills, rules)
-        plan = Plan(self.width, self.draws, self.mix, self.promise)
+        plan = Plan(self.width, self.draws, self.mix, self.promise, self.within)
         at_once = max(1, SEARCHED_LANES // (self.width + self.draws))
         for first in range(0, len(starts), at_once):
             found += walk(plan, pair, starts[first : first + at_once])

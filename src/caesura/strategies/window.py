@@ -4,9 +4,10 @@ Nothing before the first or after the last missing step changes while gaps are f
 at the two edges stand for the rest of the sequence, however long it is.
 """
 
-from collections import abc
+from collections import OrderedDict, abc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Lock
 from typing import NamedTuple
 
 import equinox as eqx
@@ -116,8 +117,13 @@ def around_each_eagerly(
     sequences: abc.Sequence[Sequence],
     spans: abc.Sequence[Span],
     ends: abc.Sequence[int],
+    known: "KnownEnds | None" = None,
 ) -> Window:
-    """Return the windows of `around_each` for a pair of nets of symbols, made by NumPy."""
+    """Return the windows of `around_each` for a pair of nets of symbols, made by NumPy.
+
+    `known` are the ends of texts that were read by these nets before.
+    """
+    known = known or KnownEnds()
     width = max(end - span.start for span, end in zip(spans, ends, strict=True))
     before, after, rows = [], [], []
     for one, span, end in zip(sequences, spans, ends, strict=True):
@@ -126,30 +132,53 @@ def around_each_eagerly(
         after.append(one.values[end:, 0][::-1])
         rows.append([pad(a, width) for a in (one.values[here], one.missing[here], inside)])
     q, p = net.bidirectional, net.forward
-    with ThreadPoolExecutor(1) as aside:
-        job = aside.submit(_read_to_end, p, p.forward, before)
-        left, right = _read_to_end(q, q.forward, before), _read_to_end(q, q.backward, after)
-        of_p = job.result()
+    with ThreadPoolExecutor(2) as aside:  # with this thread, three for the three stacks
+        of_p = aside.submit(known.read, "forward of p", p, p.forward, before)
+        right = aside.submit(known.read, "backward of q", q, q.backward, after)
+        left = known.read("forward of q", q, q.forward, before)
     values, missing, valid = (np.stack(part) for part in zip(*rows, strict=True))
     return Window(
         values=values,
         missing=missing,
         valid=valid,
-        left={"forward": of_p, "bidirectional": left},
-        right={"forward": (), "bidirectional": right},
+        left={"forward": of_p.result(), "bidirectional": left},
+        right={"forward": (), "bidirectional": right.result()},
     )
 
 
-def _read_to_end(net: Net, stack: Stack, texts: abc.Sequence[Int[np.ndarray, " _"]]) -> State:
-    """Return the states after some texts, with the texts in the first axis; each is read once."""
-    keys = [text.tobytes() for text in texts]
-    distinct = dict(zip(keys, texts, strict=True))
-    begin = eager.start(stack, len(distinct))
-    ways = eager.read(net, stack, begin, list(distinct.values()))
-    last = eager.join([eager.take(way, slice(-1, None)) for way in ways])
-    number = {key: column for column, key in enumerate(distinct)}
-    columns = np.array([number[key] for key in keys])
-    return jax.tree.map(lambda a: np.moveaxis(a[..., columns], -1, 0), last)
+class KnownEnds:
+    """The states of a pair of nets after the texts that they read last, so that none is read twice.
+
+    A search reads the same text around a gap more than once, and so do the requests of a user who
+    works on one text.
+    """
+
+    def __init__(self, most: int = 1024) -> None:
+        self._most, self._lock = most, Lock()
+        self._ends: OrderedDict[tuple[str, bytes], State] = OrderedDict()
+
+    def read(
+        self, name: str, net: Net, stack: Stack, texts: abc.Sequence[Int[np.ndarray, " _"]]
+    ) -> State:
+        """Return the states after some texts, with the texts in the first axis."""
+        keys = [(name, text.astype(np.int32).tobytes()) for text in texts]
+        with self._lock:
+            found = {key: self._ends[key] for key in keys if key in self._ends}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if new:
+            ways = eager.read(net, stack, eager.start(stack, len(new)), list(new.values()))
+            found |= {
+                # A copy, so that the states on the way are not kept.
+                key: jax.tree.map(lambda a: a[..., -1].copy(), way)
+                for key, way in zip(new, ways, strict=True)
+            }
+        with self._lock:
+            for key in found:
+                self._ends[key] = found[key]
+                self._ends.move_to_end(key)
+            while len(self._ends) > self._most:
+                self._ends.popitem(last=False)
+        return jax.tree.map(lambda *ends: np.stack(ends), *(found[key] for key in keys))
 
 
 def around_gaps(

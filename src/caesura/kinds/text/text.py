@@ -86,6 +86,7 @@ class Text(Kind):
         *("notation", "normalise", "lost", "divided"),
     )
     suffixes: ClassVar[tuple[str, ...]] = (".txt", ".txt.xz", ".xml")
+    around: ClassVar[int] = 192  # more is not better: benchmarks/context.py
 
     alphabet: str
     gap_char: str = "_"
