@@ -140,7 +140,7 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
     [
         ("", "is not a table"),
         ("a\n", "has no rows"),
-        ("word\nx\ny\n", "no column of numbers"),
+        ("word\nx\ny\n", "no column to fill"),
         ("a\n1\n", "'a' has 1 observed numbers"),
         ("a,a\n1,2\n", "two columns called 'a'"),
         ("a\n1\ninf\n3\n", "'a' is infinite in row 1"),

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @documented
 def serve(host: str = "127.0.0.1", port: int = 8123, models: list[str] | None = None) -> None:
-    """Open a page on this machine: erase, fill, look and listen.
+    """Open a page in the browser: erase, fill, look and listen.
 
     The page loads nothing from other servers. `/docs` describes its API, `/metrics` is for
-    Prometheus; `docs/server.md` says what the server promises.
+    Prometheus; `docs/server.md` has the details.
 
     Parameters
     ----------
