@@ -374,8 +374,10 @@ class Fill:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the filled places, shaded by how sure the model is of them."""
+        error = self.log_prob.standard_error
+        nats = f"{float(self.log_prob):.2f}" + (f" ± {error:.2f}" if error else "")
         count = f"{len(self.places)} missing values"
-        title = f"{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'"
+        title = f"{type(self).__name__}: {count}, {nats} nats by '{self.strategy}'"
         return page(title, self.kind.html(self))
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:

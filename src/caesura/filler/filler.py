@@ -413,10 +413,17 @@ class Filler(Model[Net]):
         """What a notebook shows: the kind, the nets, and how they were trained."""
         data = self.training.get("data", {})
         rows = {"kind": self.kind.name, "strategy": self.strategy}
-        rows |= {name: _described(name, net) for name, net in self.nets.items()}
+        rows |= {f"{name} net": _size(net) for name, net in self.nets.items()}
         if data:
-            rows["trained on"] = f"{data['pieces']} pieces, {data['steps']} steps"
+            rows["trained on"] = f"{data['pieces']:,} pieces, {data['steps']:,} steps"
         return page("Filler", table_html(rows))
+
+
+def _size(net: Net) -> str:
+    if not (cells := net.forward.cells):
+        return "the frequencies in the training data"
+    layers = "1 layer" if len(cells) == 1 else f"{len(cells)} layers"
+    return f"{layers} of {cells[0].size} {type(cells[0]).__name__.lower()} units"
 
 
 def _described(name: str, net: Net) -> str:

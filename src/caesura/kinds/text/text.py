@@ -263,10 +263,7 @@ class Text(Kind):
     def html(self, fill: Any) -> str:
         from caesura.plots.html import text_html
 
-        # In other notations, steps are letters: the net's own are shown, and a point for others.
-        letters = [self.alphabet[v] if v >= 0 else "·" for v in fill.values[:, 0].tolist()]
-        text = fill.best if self.notation == "plain" else "".join(letters)
-        return text_html(text, fill.places[:, 0], fill.confidence) + super().html(fill)
+        return text_html(fill.best, fill.places[:, 0], fill.confidence) + super().html(fill)
 
     @cached_property
     def numbers(self) -> Int32[np.ndarray, " codes"]:
