@@ -8,23 +8,23 @@ FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?= 1000000
 KILLS ?= 1000
 
-demo: .venv/.ready  ## texts and a tune with gaps, filled: demo/out/index.html
+demo: .venv/.ready  ## fill gaps in texts, a tune and a table; the page is demo/out/index.html
 	$(PY) -m demo
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do \
 	  printf 'make %-10s %s\n' "$$name" "$$what"; done
 
-test: .venv/.ready  ## the tests, without the slow ones
+test: .venv/.ready  ## run the tests, except the slow ones
 	$(PY) -m pytest -n 2 --dist loadfile -m "not slow"
 
-test-slow: .venv/.ready  ## the slow tests
+test-slow: .venv/.ready  ## run the slow tests
 	$(PY) -m pytest -n 2 --dist loadfile -m slow
 
-test-all: .venv/.ready  ## all tests
+test-all: .venv/.ready  ## run all tests
 	$(PY) -m pytest -n 2 --dist loadfile
 
-fuzz: .venv/.ready  ## hostile files, a million and more, counted: the table of docs/security.md
+fuzz: .venv/.ready  ## read a million damaged files: the table of docs/security.md
 	$(PY) tests/fuzz.py $(FUZZ_INPUTS) --state .fuzz
 	$(PIP) -e '.[fuzz]'
 	CAESURA_FUZZ_EXAMPLES=1000 $(PY) -m pytest tests/test_fuzz.py
@@ -32,23 +32,23 @@ fuzz: .venv/.ready  ## hostile files, a million and more, counted: the table of 
 	  $(PY) tests/coverage_fuzz.py $$reader -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 -timeout=30; \
 	done
 
-faults: .venv/.ready  ## kills and other faults: the tables of docs/reliability.md; a stopped run continues
+faults: .venv/.ready  ## kill processes and cause other faults: the tables of docs/reliability.md; can be resumed
 	$(PY) tests/kills.py $(KILLS) --state .kills
 	$(PY) tests/faults.py 3
 
-machines: .venv/.ready  ## machines that die, in network namespaces: the numbers of docs/scale.md; needs root
+machines: .venv/.ready  ## kill one of three machines, made of network namespaces: the numbers of docs/scale.md; needs root
 	$(PIP) -e '.[ray]'
 	$(PY) tests/machine_faults.py train ray
 
-audit: .venv/.ready  ## known vulnerabilities of the dependencies; needs the network
+audit: .venv/.ready  ## look for known vulnerabilities of the dependencies; needs the network
 	$(PIP) pip-audit
 	$(PY) .ci/audit.py
 
-lock: .venv/.ready  ## the versions and hashes of what CI installs: .ci/lock.txt
+lock: .venv/.ready  ## write the versions that CI installs: .ci/lock.txt
 	$(PIP) pip-tools
 	$(PY) .ci/lock.py
 
-lint: .venv/.ready  ## style, then types
+lint: .venv/.ready  ## check style and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -60,7 +60,7 @@ docs: .venv/.ready  ## write docs/cli.md from the help of the commands
 	$(PY) -m caesura.cli.docs > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
 
-site: .venv/.ready  ## the documentation as a site, without warnings: site/index.html
+site: .venv/.ready  ## build the documentation as a site: site/index.html
 	$(PIP) -e '.[docs]'
 	mkdir -p docs/javascripts
 	npm pack --silent --pack-destination docs/javascripts iframe-worker@1.0.4  # it lets the search work from file://
@@ -68,7 +68,7 @@ site: .venv/.ready  ## the documentation as a site, without warnings: site/index
 	rm docs/javascripts/iframe-worker-1.0.4.tgz
 	$(PY) -m mkdocs build --strict
 
-release: .venv/.ready  ## all of a release but the upload: build, check, try the wheel in clean environments
+release: .venv/.ready  ## build the packages, check them, and try the wheel in clean environments
 	$(PIP) build twine
 	$(PY) .ci/release.py
 
@@ -78,5 +78,5 @@ release: .venv/.ready  ## all of a release but the upload: build, check, try the
 	$(PIP) -e '.[dev]'
 	touch $@
 
-clean:  ## delete what these targets have made
+clean:  ## delete everything that these targets have made
 	rm -rf .venv .fuzz .kills .pytest_cache .mypy_cache .ruff_cache demo/out dist site

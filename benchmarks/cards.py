@@ -57,24 +57,25 @@ class Card(NamedTuple):
 CARDS = {
     "text": Card(
         sets=("wiki96",),
-        serves="Lost characters in English prose: letters, words and short phrases that OCR, "
-        "damage or a bad line has taken, where the text around them is whole. It ranks "
+        serves="Lost characters in English prose: letters, words and short phrases that are lost "
+        "through OCR, damage or a bad line, if the text around them is complete. It ranks "
         "restorations and says how sure it is of each.",
-        fails="It knows how English looks, not what is true: a filled name, number or date is a "
-        "guess at what would look right there. Languages other than English, tables, programs and "
-        "verse are outside what it has seen. Most readings of gaps of more than eight characters "
-        "are wrong (docs/decoding.md). It has learnt the biases of its source.",
+        fails="It knows how English looks. It does not know what is true: a filled name, number or "
+        "date is a guess. It was not trained on other languages, tables, programs or verse. Most "
+        "readings of gaps of more than eight characters are wrong (docs/decoding.md). It has "
+        "learnt the biases of its source.",
         gaps={"search": 200, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(
         sets=("nottingham", "musedata", "piano_midi"),
         serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
-        "notes, and fills to choose from where a passage is to be replaced. The best is the draw "
-        "whose notes agree best with those of all draws: the likeliest would have too few notes.",
-        fails="It sees which of the 88 keys sound at each eighth note: no dynamics, no pedal, "
-        "no rhythm finer than the grid, no drums, and no difference between a note held and a note "
-        "struck again. Styles beyond its sources are guesses.",
+        "notes, and several fills to choose from. The best fill is the draw whose notes agree best "
+        "with those of all draws: the most probable draw would have too few notes.",
+        fails="It only sees which of the 88 keys sound at each eighth note. It does not see "
+        "dynamics, the pedal, drums or rhythms finer than the grid, and cannot tell a long note "
+        "from a note that is played again. Fills in styles other than those of its sources are "
+        "guesses.",
         gaps={"sir": 500, "nade": 2_000, "oneway": 2_000, "onegram": 2_000},
         options={},
     ),
@@ -199,8 +200,8 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         + ".",
         f"## Test: gaps of {results['gap']} steps",
         f"Nats of a whole gap with its standard error, over gaps spread evenly over the first "
-        f"{results['steps']} steps of the test split (or all of it), {results['margin']} steps "
-        f"clear of the ends. ({results['machine']}.) Not measured: {_unmeasured(results)}.",
+        f"{results['steps']} steps of the test split (or all of it), at least {results['margin']} "
+        f"steps from the ends. ({results['machine']}.) Not measured: {_unmeasured(results)}.",
         _table(
             ["set", "strategy", "NLL", "± SE", "gaps", "calibration error"],
             [
@@ -218,7 +219,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         ),
         "## Calibration",
         f"Each step of a gap by itself. The statement is that {STATEMENT[frame]}; the calibration "
-        f"error is the mean distance between what is stated and what comes true, in {BINS} bins. "
+        f"error is the mean difference between the stated share and the true one, in {BINS} bins. "
         f"With `{default}`, the default, by position in the gap:",
         _table(
             ["set", "position", *COLUMNS[frame].values()],

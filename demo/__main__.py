@@ -1,4 +1,4 @@
-"""Fill gaps in some texts, a tune and a series, and lay out what comes of it on one page."""
+"""Fill gaps in some texts, a tune and a series, and show the results on one page."""
 
 import time
 from collections.abc import Callable
@@ -25,12 +25,12 @@ def main(
     load: Callable[[str], caesura.Filler] = caesura.load,
     updates: int = UPDATES,
 ) -> None:
-    """Everything into one folder; `load` gives the models called 'text' and 'music', and that of
-    the series is trained here, by so many updates."""
+    """Write everything into one folder. `load` gives the models 'text' and 'music'; the model of
+    the series is trained here, with this number of updates."""
     began = time.perf_counter()
     console = Console(highlight=False)
     terminal.greet(console)
-    # Most of the time goes into compiling, on one core: so all go side by side.
+    # Most of the time is compilation, which uses one core: so all parts run side by side.
     with console.status("One moment: programs are being compiled"), ThreadPoolExecutor() as pool:
         refilling = pool.submit(refill, load("music"), song(), ERASED)
         measuring = pool.submit(fill_weeks, updates)

@@ -1,4 +1,4 @@
-"""The page on which all of the demo is laid out: one file that asks for nothing from elsewhere."""
+"""The page of the demo: one file that loads nothing from other servers."""
 
 from html import escape
 from pathlib import Path
@@ -9,7 +9,7 @@ from demo.bars import SAMPLES as MUSIC_SAMPLES
 from demo.bars import Refilled
 from demo.carbon import Weeks
 from demo.chance import chance, percent
-from demo.restoration import CONTESTANTS, SAMPLES, Letter, Reading, Restoration
+from demo.restoration import CONTESTANTS, Letter, Reading, Restoration
 from demo.rolls import STEP, draw_roll
 from demo.tune import SECONDS_PER_STEP, TITLE
 
@@ -25,7 +25,6 @@ def write_page(
     """The page as HTML."""
     first, stop = refilled.bars
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
-        samples=SAMPLES,
         texts="\n".join(map(_restoration, restorations)),
         contest="\n".join(map(_contestant, contest)),
         tune=escape(TITLE),
@@ -52,7 +51,7 @@ def _restoration(one: Restoration) -> str:
 
 
 def _text(one: Restoration) -> str:
-    """The restored text, each new character on a ground that says how sure it is."""
+    """The restored text, the background of each new character shows how sure the model is."""
     letters = {letter.place: letter for letter in one.letters}
     parts, at = [], 0
     for start, stop in one.gaps:
@@ -108,10 +107,10 @@ def _figures(refilled: Refilled) -> str:
     """The song before, without the bars, and with others in their place."""
     told = {
         "original": ("As it was", "for comparison"),
-        "erased": ("Erased", "and what the model expects there, before it chooses"),
-        "filled-1": ("Filled", f"the likeliest of {MUSIC_SAMPLES}"),
-        "filled-2": ("Filled otherwise", "the second"),
-        "filled-3": ("And otherwise", "the third"),
+        "erased": ("Erased", "with the notes that the model expects"),
+        "filled-1": ("Filled", f"the most probable of {MUSIC_SAMPLES}"),
+        "filled-2": ("Filled again", "the second"),
+        "filled-3": ("And again", "the third"),
     }
     return "\n".join(_figure(refilled, name, *told[name]) for name in refilled.songs)
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from caesura import Fill, Filler
 
-SAMPLES = 32
 SHOWN = 3  # of the restorations of a text, and of the characters at a place
 
-# What stands in brackets is hidden from the model. All gaps are of four characters, and all texts
-# and the ways between their gaps of about one length: so they share their compiled programs.
+# The text in brackets is hidden from the model. The texts, their gaps and the distances between
+# the gaps have similar lengths, so all strategies but `search` share their compiled programs.
 TEXTS = {
     "A chronicle": "The Battle of Hast[ings] was fought in 1066 between the Nor[mans] and the "
     "English.",
@@ -28,14 +27,14 @@ TEXTS = {
 }
 CONTEST = "He was a [prof]essor of physics at the Univ[ersi]ty of Vienna, and died there in 1906."
 CONTESTANTS = {
-    "nade": "both sides",
+    "search": "both sides",
     "oneway": "the left side",
     "onegram": "neither side",
 }
 
 
 class Reading(NamedTuple):
-    """What could stand in the gaps of a text, from left to right."""
+    """The content of the gaps of a text, from left to right."""
 
     words: tuple[str, ...]
     probability: float  # of all of them together
@@ -43,7 +42,7 @@ class Reading(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A character that could stand at a place."""
+    """A possible character at a place."""
 
     character: str
     probability: float
@@ -89,32 +88,32 @@ class Restoration:
 
     @property
     def readings(self) -> list[Reading]:
-        """The likeliest that were drawn, each once, and the truth wherever it comes."""
-        found = dict(zip(self.fill.samples, np.exp(self.fill.log_probs).tolist(), strict=True))
-        drawn = sorted(found, key=found.__getitem__, reverse=True)[:SHOWN]
+        """The most probable ones that were found, and the truth at its place among them."""
+        found = {one.sequence: float(np.exp(one.log_prob)) for one in self.fill.candidates or ()}
+        first = list(found)[:SHOWN]
         found.setdefault(self.truth, self.truth_probability)
-        shown = sorted({*drawn, self.truth}, key=found.__getitem__, reverse=True)
+        shown = sorted({*first, self.truth}, key=found.__getitem__, reverse=True)
         return [self._reading(text, found[text]) for text in shown]
 
     @property
     def best(self) -> Reading:
-        """The likeliest that was drawn."""
-        return self._reading(self.fill.best, float(np.exp(self.fill.log_probs.max())))
+        """The most probable one that was found."""
+        return self._reading(self.fill.best, float(np.exp(self.fill.log_prob)))
 
     def _reading(self, text: str, probability: float) -> Reading:
         words = tuple(text[start:stop] for start, stop in self.gaps)
         return Reading(words, probability, text == self.truth)
 
 
-def restore(filler: Filler, title: str, marked: str, strategy: str = "nade") -> Restoration:
-    """Hide what a text has in brackets, and fill it again."""
+def restore(filler: Filler, title: str, marked: str, strategy: str | None = None) -> Restoration:
+    """Hide the text in brackets, and fill it again; by default with the model's own strategy."""
     truth = re.sub(r"[\[\]]", "", marked)
     gaps = [
         (match.start() - 2 * number, match.end() - 2 * number - 2)
         for number, match in enumerate(re.finditer(r"\[.+?\]", marked))
     ]
     missing = [place for gap in gaps for place in range(*gap)]
-    fill = filler.fill(truth, missing=missing, samples=SAMPLES, strategy=strategy)
+    fill = filler.fill(truth, missing=missing, strategy=strategy)
     likeliest = filler.marginals(truth, missing=missing, strategy=strategy).top(SHOWN)
     log_prob = filler.log_prob(truth, missing=missing, strategy=strategy)
     return Restoration(title, truth, gaps, fill, likeliest, float(np.exp(log_prob)))

@@ -1,4 +1,4 @@
-"""What the demo tells in the terminal."""
+"""What the demo prints in the terminal."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ LEVELS = {0.8: "bold green", 0.4: "bold yellow", 0.0: "bold red"}  # from which 
 
 
 def greet(console: Console) -> None:
-    told = Text("\nWhat could stand in the gaps: ")
-    for sure, word in zip(LEVELS, ("surely", "perhaps", "as a guess"), strict=True):
+    told = Text("\nFilled letters are ")
+    for sure, word in zip(LEVELS, ("sure", "likely", "a guess"), strict=True):
         told.append(word, _style(sure)).append(", " if sure else ".")
     console.print(told)
 
 
 def show(console: Console, restoration: Restoration) -> None:
-    """A text with its gaps, its likeliest restorations, and each missing character by itself."""
+    """A text with its gaps, its best fills, and the characters that are possible at each place."""
     _head(console, restoration.title, restoration.damaged)
     restored = Text(restoration.fill.best)
     for letter in restoration.letters:
@@ -66,16 +66,18 @@ def show_bars(console: Console, refilled: Refilled) -> None:
 
 
 def show_weeks(console: Console, weeks: Weeks) -> None:
-    """What was missing of the series, and how surely it is filled."""
+    """What was missing in the series, and how wide the intervals of the fills are."""
     day, length = weeks.longest
     told = f"{weeks.missing} of {len(weeks.filled.missing)} weeks were never measured"
     _head(console, "Carbon dioxide at Mauna Loa", told)
     console.print(f"  the longest gap: {length} weeks from {day} on")
-    console.print(f"  filled within {weeks.width:.1f} ppm or less, with 90 % confidence")
+    console.print(f"  the 90 % intervals are at most {weeks.width:.1f} ppm wide")
 
 
 def farewell(console: Console, page: Path, seconds: float) -> None:
-    console.print(f"\nAll of it, to see and to hear, in {seconds:.0f} seconds: [bold]{page}[/]\n")
+    console.print(
+        f"\nDone in {seconds:.0f} seconds. The page with pictures and sound is [bold]{page}[/]\n"
+    )
 
 
 def _head(console: Console, title: str, told: str) -> None:

@@ -122,7 +122,7 @@ def test_a_new_note_goes_to_the_voice_that_is_free(gap):
 MISTAKES = {
     "not as 'H4'": {"keep": ["H4"]},
     "not on a piano": {"keep": ["12"]},
-    "run downwards": {"force": ["C5-C4"]},
+    "are in the wrong order": {"force": ["C5-C4"]},
     "forced and forbidden": {"force": ["C4"], "forbid": ["60-62"]},
     "Nothing is left to fill": {"keep": ["A0-C8"]},
     "its voices are 1 (Soprano), 2 (Alto), 3 (Tenor), 4 (Bass)": {"voice": "Horn"},

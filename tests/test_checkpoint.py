@@ -120,7 +120,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_said_to_be(tmp_path, damage):
 
 def test_the_checkpoint_of_another_run_is_refused(tmp_path):
     make(tmp_path, "one")[0].save(state(1))
-    with pytest.raises(CaesuraError, match="is of another run"):
+    with pytest.raises(CaesuraError, match="belongs to another run"):
         make(tmp_path, "two")[0].load(state(0))
 
 

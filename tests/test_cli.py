@@ -216,7 +216,10 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
         (["text", "a_", "--model", "text.txt"], "not in the safetensors format"),
         (["text", "a_", "--model", "music.model"], "is for music, not for text"),
         (["text", "a_", "--model", "text.model", "--strategy", "nad"], "did you mean 'nade'?"),
-        (["text", "a_", "--model", "text.model", "--strategy", "beam"], "known are bayes, both"),
+        (
+            ["text", "a_", "--model", "text.model", "--strategy", "beam"],
+            "choose one of bayes, both",
+        ),
         (
             ["text", "a_", "--model", "text.model", "--samples", "0"],
             "Invalid value for '--samples'",
@@ -243,7 +246,7 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
         ),
         (
             ["music", "song.mid", "--model", "music.model", "-o", "x.mid", "--id-column", "a"],
-            "--id-column needs --engine",
+            "--id-column can only be used with --engine",
         ),
         (["music", "text.txt", "--model", "music.model", "-o", "x", "--gap", "1"], "not a MIDI"),
         (["music", "none.mid", "--model", "music.model", "-o", "x", "--gap", "1"], "none.mid"),

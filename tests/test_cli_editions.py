@@ -115,7 +115,9 @@ def test_gaps_that_a_text_does_not_mark_depend_on_the_kind(folder):
     assert filler.with_kind(lost="restored").kind.open(item.with_range((1, 3))).lengths == (1, 3)
     with pytest.raises(CaesuraError) as caught:
         filler.with_kind(lost="restored").fill(item.with_gaps([Gap(1, 1, 2)]))
-    assert checked(caught.value).startswith("The text has gaps that it does not mark itself")
+    assert checked(caught.value).startswith(
+        "The text has gaps that are not marked in the text itself"
+    )
 
 
 def test_restored_letters_are_lost_on_request(folder):

@@ -194,9 +194,9 @@ def test_variables_give_a_place_or_one_sentence():
     assert place_by_variables(given | {"CAESURA_COORDINATOR": "b"}).coordinator == "b:8476"
     for name, value, sentence in (
         ("CAESURA_PROCESS", "4", "must be at most 3"),
-        ("CAESURA_PROCESS", "-1", "is a whole number"),
+        ("CAESURA_PROCESS", "-1", "must be a whole number"),
         ("CAESURA_PROCESSES", "0", "must be at least 1"),
-        ("CAESURA_PROCESSES", "two", "is a whole number"),
+        ("CAESURA_PROCESSES", "two", "must be a whole number"),
     ):
         with pytest.raises(CaesuraError, match=sentence):
             place_by_variables(given | {name: value})

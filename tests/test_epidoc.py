@@ -167,8 +167,11 @@ LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
         ('<!DOCTYPE a [<!ENTITY l SYSTEM "file:///etc/passwd">]><ab>&l;</ab>', "The DOCTYPE of"),
         ('<!DOCTYPE a [<!ENTITY % l SYSTEM "http://x/">%l;]><ab>α</ab>', "The DOCTYPE of the"),
         ('<!DOCTYPE a [<!ATTLIST b c CDATA "x">]><ab>α</ab>', "The DOCTYPE of the XML has"),
-        ('<?xml version="1.0" encoding="latin1"?><ab>α</ab>', "The XML says that it is 'latin1'"),
-        ("<a>" * 10**5 + "α" + "</a>" * 10**5, "The XML is nested more than 200 deep at line 1,"),
+        ('<?xml version="1.0" encoding="latin1"?><ab>α</ab>', "The XML has the encoding 'latin1'"),
+        (
+            "<a>" * 10**5 + "α" + "</a>" * 10**5,
+            "The XML has more than 200 levels of elements at line 1,",
+        ),
         (f"<ab>{'α' * (MOST_BYTES // 2)}</ab>", "The XML has more than"),
         ("<ab><gap quantity='5'/></ab>", "The text has no letters that are not lost."),
         ("<ab>α<gap quantity='99999999999999999999'/></ab>", "The gap at line 1, column 6 has"),

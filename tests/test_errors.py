@@ -20,5 +20,5 @@ def test_the_beginning_of_a_name_is_enough():
 
 @pytest.mark.parametrize("typed", ["beam", "", 7, None])
 def test_otherwise_all_names_are_listed(typed):
-    with pytest.raises(CaesuraError, match="known are jsb_chorales, nade, onegram"):
+    with pytest.raises(CaesuraError, match="choose one of jsb_chorales, nade, onegram"):
         lookup(KNOWN, typed, "strategy")

@@ -23,7 +23,9 @@ from caesura.scale import Run, Summary, fill_locally
 from caesura.scale.rows import files_as_rows
 from caesura.sequence import FrameSpec, Sequence
 from caesura.strategies import STRATEGIES
-from caesura.strategies.bothways import BothWays
+from caesura.strategies.base import Strategy, exactly
+from caesura.strategies.keys import keys_of_windows
+from caesura.strategies.nade import each_alone
 from caesura.web import make_app
 from command_line import run as run_caesura
 
@@ -55,10 +57,32 @@ class Sharp(Linear):
 
 
 # --8<-- [start:strategy]
-class There(BothWays):
-    """`bothways` under another name."""
+class Apart(Strategy):
+    """Each missing step by itself, as if the other missing steps were never filled."""
 
-    name: ClassVar[str] = "there"
+    name: ClassVar[str] = "apart"
+    net: ClassVar[str] = "bidirectional"
+    needs_missing_input: ClassVar[bool] = True
+
+    def is_exact(self, longest_gap):
+        return True
+
+    def marginals(self, key, net, window):
+        return each_alone(net, window)
+
+    def draw(self, key, net, window, samples):
+        def fills(key, log_probs, values, missing):
+            drawn = jax.random.categorical(key, log_probs, shape=(samples, *values.shape))
+            return jnp.where(missing, drawn, values)  # observed values stay
+
+        keys = keys_of_windows(key, len(window.values)).own  # one for each window
+        log_probs = self.marginals(key, net, window).values.log_prob
+        return jax.vmap(fills)(keys, log_probs, window.values, window.missing)
+
+    def log_prob(self, key, net, window, fills):
+        log_probs = self.marginals(key, net, window).values.log_prob
+        of_fills = jnp.take_along_axis(log_probs[:, None], fills[..., None], axis=-1)[..., 0]
+        return exactly(jnp.sum(of_fills, axis=(2, 3), where=window.missing[:, None]))
 
 
 # --8<-- [end:strategy]
@@ -139,7 +163,7 @@ def _registered():
         patch.setitem(KINDS, "dice", Dice)
         patch.setitem(CELLS, "leaky", Leaky)
         patch.setitem(HEADS, "sharp", Sharp)
-        patch.setitem(STRATEGIES, "there", There)
+        patch.setitem(STRATEGIES, "apart", Apart)
         yield
 
 
@@ -149,9 +173,9 @@ def model(tmp_path_factory, _registered) -> Path:
     for number in range(6):
         (data / f"{number}.dice").write_text(RULE)
     filler = caesura.train(
-        [data], kind="dice", recipe="nade", cell="leaky", strategy="there", **SMALL
+        [data], kind="dice", recipe="nade", cell="leaky", strategy="apart", **SMALL
     )
-    assert filler.strategy == "there"
+    assert filler.strategy == "apart"
     filler.save(data / "dice.model")
     return data / "dice.model"
 
@@ -162,7 +186,7 @@ DAMAGED = "1\n2\n3\n?\n5\n6\n1\n2\n?\n4\n5\n6"
 def test_the_library_fills_scores_and_evaluates(model):
     filler = caesura.load(model)
     fill = filler.fill(DAMAGED)
-    assert fill.strategy == "there"
+    assert fill.strategy == "apart"
     kept = [line for line in DAMAGED.split() if line != "?"]
     assert [
         v for v, line in zip(fill.best.split(), DAMAGED.split(), strict=True) if line != "?"
@@ -172,15 +196,29 @@ def test_the_library_fills_scores_and_evaluates(model):
     assert filler.evaluate([RULE], gap=2, limit=5).gaps.gaps == 5
 
 
+def test_the_strategy_of_its_own_multiplies_the_marginals(model):
+    """By enumeration: the probability of a fill is a product, and draws have these frequencies."""
+    filler, missing = caesura.load(model), [20, 21, 30]
+    damaged = "\n".join("?" if n in missing else c for n, c in enumerate(RULE.split()))
+    probs = np.exp(filler.marginals(damaged).log_probs)
+    truth = [int(RULE.split()[place]) - 1 for place in missing]
+    expected = np.log(probs[range(3), truth]).sum()
+    assert filler.log_prob(RULE, missing=missing) == pytest.approx(expected, abs=1e-4)
+    samples = filler.fill(damaged, samples=600).samples
+    drawn = np.array([[int(s.split()[place]) - 1 for place in missing] for s in samples])
+    shares = (drawn[:, :, None] == np.arange(6)).mean(0)
+    assert np.abs(shares - probs).max() < 4 * (0.25 / 600) ** 0.5
+
+
 def test_the_command_line_trains_fills_evaluates_and_informs(model, tmp_path):
     file = tmp_path / "damaged.dice"
     file.write_text(DAMAGED)
     out = tmp_path / "full.dice"
-    done = run_caesura("fill", "dice", file, "--model", model, "--strategy", "there", "-o", out)
+    done = run_caesura("fill", "dice", file, "--model", model, "--strategy", "apart", "-o", out)
     assert done.exit_code == 0, done.stderr
     assert out.read_text() == caesura.load(model).fill(file).best
     told = run_caesura("fill", "dice", file, "--model", model, "--json")
-    assert json.loads(told.stdout)["strategy"] == "there"
+    assert json.loads(told.stdout)["strategy"] == "apart"
     settings = [word for pair in SMALL.items() for word in ("--set", "{}={}".format(*pair))]
     other = tmp_path / "other.model"
     done = run_caesura(
@@ -197,9 +235,9 @@ def test_the_command_line_trains_fills_evaluates_and_informs(model, tmp_path):
     )
     assert done.exit_code == 0, done.stderr
     told = run_caesura(
-        "evaluate", other, model.parent, "--gap", 2, "--limit", 4, "--strategy", "there"
+        "evaluate", other, model.parent, "--gap", 2, "--limit", 4, "--strategy", "apart"
     )
-    assert "there" in told.stdout
+    assert "apart" in told.stdout
     assert "leaky" in run_caesura("info", other).stdout
 
 
@@ -207,8 +245,8 @@ def test_the_server_offers_and_fills(model):
     with TestClient(make_app({"dice": caesura.load(model)})) as client:
         (offered,) = client.get("/api/models").json()
         assert offered["kind"] == "dice"
-        assert "there" in offered["strategies"]
-        question = {"model": "dice", "sequence": DAMAGED, "strategy": "there"}
+        assert "apart" in offered["strategies"]
+        question = {"model": "dice", "sequence": DAMAGED, "strategy": "apart"}
         answer = client.post("/api/fill", json=question | {"samples": 2})
         assert answer.status_code == 200, answer.text
         assert answer.json()["best"] == caesura.load(model).fill(DAMAGED, draws=2).best
@@ -219,7 +257,7 @@ def test_the_local_engine_fills_files(model, tmp_path):
     data = tmp_path / "in"
     data.mkdir()
     (data / "a.dice").write_text(DAMAGED)
-    run = Run(model, strategy="there")
+    run = Run(model, strategy="apart")
     assert fill_locally([files_as_rows("dice", data)], run, tmp_path / "out") == Summary(filled=1)
     alone = caesura.load(model).fill(data / "a.dice", seed=run.seed_of("a.dice"))
     assert (tmp_path / "out" / "files" / "a.dice").read_text() == alone.best

@@ -2,19 +2,25 @@
 
 import importlib
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import caesura
+from caesura.cli.engine import fill_many
+from caesura.cli.filling import Asked
+from caesura.cli.options import Engine
 from caesura.kinds.series import foreign, table
 from small_fillers import text_filler
 
+ON_RAY = Asked(None, None, 0, Path("answers"), Engine.RAY, None, "id", "data", False)
 # The extra, a module that it installs, and something that needs it.
 NEEDS = [
     ("plot", "matplotlib.figure", lambda: text_filler().fill("a_c").plot()),
     ("series", "pandas", lambda: table.load_table("a.csv")),
     ("series", "pyarrow", lambda: importlib.import_module("caesura.scale")),
+    ("ray", "ray.data", lambda: fill_many("text", "text", Path(__file__), ON_RAY)),
     ("hf", "huggingface_hub", lambda: caesura.load("hf://a/b/c.model@v1")),
     ("polars", "narwhals", lambda: foreign.to_pandas(None)),
     ("sklearn", "sklearn.base", lambda: importlib.import_module("caesura.sklearn")),

@@ -141,7 +141,7 @@ def test_mistakes_get_one_sentence(folder, monkeypatch, words, sentence):
     [
         ("", "is not a table"),
         ("a\n", "has no rows"),
-        ("word\nx\nx\n", "no column of numbers"),
+        ("word\nx\nx\n", "no column to fill"),
         ("a,a\n1,2\n", "two columns called 'a'"),
         ("a\n1\ninf\n3\n", "'a' is infinite in row 1"),
     ],

@@ -131,7 +131,10 @@ def test_a_wide_table_takes_time_by_its_columns():
     ("text", "said"),
     [
         ("a,b,a\n1,2,3\n", "two columns called 'a'"),  # pandas calls the second a.1
-        ("a,b\n1,2,3\n4,5,6\n", "more cells than the header's 2"),  # pandas makes 1 and 4 an index
+        (
+            "a,b\n1,2,3\n4,5,6\n",
+            "more cells than the header, which has 2",
+        ),  # pandas makes 1 and 4 an index
         ("a,b\n1,2\n4,5,6\n", "not a table"),
         ("", "not a table"),
         ("a,b\n", "no rows"),

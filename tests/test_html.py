@@ -1,5 +1,6 @@
 """What notebooks show of fills and fillers: whole HTML, escaped, and for every kind."""
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from caesura.plots.html import chart_html, readings_html, roll_html, text_html
 from caesura.plots.series import Filled
-from small_fillers import music_filler, text_filler
+from small_fillers import greek_filler, music_filler, text_filler
 
 VOID = {"br", "hr", "img"}
 
@@ -50,15 +51,28 @@ def test_a_filled_text_is_shaded_and_escaped():
 def test_of_a_long_text_what_is_near_the_gaps_is_shown():
     text = "a" * 5000 + "XY" + "b" * 5000
     shown = Checked(text_html(text, np.array([5000, 5001]), np.array([0.5, 1.0]))).text
-    assert shown == "… " + "a" * 80 + "XY" + "b" * 80 + " …"
+    assert shown.startswith("… " + "a" * 80 + "XY" + "b" * 80 + " …The darker")
     assert len(Checked(text_html(text, np.zeros(0, int), np.zeros(0))).text) < 2100
 
 
 def test_readings_are_escaped_and_few():
     checked = Checked(readings_html([[("<i>", 0.9)] * 9] * 10))
-    assert checked.text.count("<i> 90%") == 8 * 5
+    assert checked.text.count("<i> 90 %") == 8 * 5
     assert "and 2 more" in checked.text
     assert readings_html([]) == ""
+
+
+def test_no_reading_is_shown_as_certain_or_impossible():
+    shown = Checked(readings_html([[("a", 0.9999), ("b", 0.0001)], [("c", 1.0)]])).text
+    assert shown == "gap 1a >99 %b <1 %gap 2c 100 %"
+
+
+def test_an_edition_is_shown_as_its_editor_wrote_it():
+    fill = greek_filler().fill("[.]λευσεν τοὺς καμήλους")
+    shown = fill._repr_html_()
+    assert fill.best in Checked(shown).text
+    (place,) = fill.places[:, 0].tolist()
+    assert re.findall(r'title="[^"]+">(.)</span>', shown)[0] == fill.best[place]
 
 
 def test_a_filled_roll_has_old_and_new_notes():
@@ -87,4 +101,4 @@ def test_a_column_is_drawn_with_its_interval():
 @pytest.mark.parametrize("make", [text_filler, music_filler])
 def test_a_filler_shows_its_nets(make):
     shown = Checked(make()._repr_html_()).text
-    assert "bidirectional (1 x 5 tanh)" in shown
+    assert "bidirectional net1 layer of 5 tanh units" in shown

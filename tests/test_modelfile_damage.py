@@ -57,13 +57,13 @@ def the_sentence(path: Path) -> str:
         ((2**63).to_bytes(8, "little") + b"{}", "not in the safetensors format"),
         ((2**20).to_bytes(8, "little") + b"{}", "cut short"),
         (join([], b""), "not in the safetensors format"),
-        (join(b"{", b""), "header is not proper JSON"),
-        (join(b"\xff\xfe", b""), "header is not proper JSON"),
-        (join(b"[" * 100_000, b""), "header is not proper JSON"),
+        (join(b"{", b""), "header is not valid JSON"),
+        (join(b"\xff\xfe", b""), "header is not valid JSON"),
+        (join(b"[" * 100_000, b""), "header is not valid JSON"),
         (join(b'{"a":' * 500 + b"1" + b"}" * 500, b""), "64 levels deep"),
-        (join(b'{"a":' + b"9" * 10_000 + b"}", b""), "header is not proper JSON"),
-        (join(b'{"a":1e999}', b""), "header is not proper JSON"),
-        (join(b'{"a":NaN}', b""), "header is not proper JSON"),
+        (join(b'{"a":' + b"9" * 10_000 + b"}", b""), "header is not valid JSON"),
+        (join(b'{"a":1e999}', b""), "header is not valid JSON"),
+        (join(b'{"a":NaN}', b""), "header is not valid JSON"),
         (join(b'{"a":1,"a":2}', b""), "twice"),
         (safetensors.numpy.save({"a": np.zeros(3)}), "not one that caesura wrote"),
         (safetensors.numpy.save({"a": np.zeros(3)}, {"by": "you"}), "not one that caesura wrote"),
@@ -99,7 +99,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"format": "1"}, "no format number"),
         ({"more": 1}, "should not have the key 'more'"),
         ({"kind": "text"}, "'kind' is not a JSON object"),
-        ({"kind": {}}, "no proper kind"),
+        ({"kind": {}}, "no valid kind"),
         ({"kind.name": "txet"}, "did you mean 'text'"),
         ({"kind.name": ["text"]}, "'kind' is not a string"),
         ({"kind.name": "x\n\x1b[2J\u202e" * 10**5}, r"no kind called 'x\\n"),
@@ -108,7 +108,10 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"kind.fields.alphabet": 4}, "'alphabet' of the kind cannot be of type int"),
         ({"kind.fields.colour": 4}, "a field 'colour'"),
         ({"kind.fields.alphabet": "abcdef"}, "but the kind has categorical frames of size 6"),
-        ({"kind.fields.alphabet": ""}, "the alphabet is 'learn', 'paper' or a string of symbols"),
+        (
+            {"kind.fields.alphabet": ""},
+            "the alphabet must be 'learn', 'paper' or a string of symbols",
+        ),
         ({"kind.name": "switches"}, "but the kind has binary frames of size 4"),
         (
             {"kind.name": "switches", "kind.fields.steps_per_beat": 2**40},
@@ -136,7 +139,7 @@ def test_a_path_without_a_file_gets_one_sentence(place):
         ({"nets.onegram.layers": 1}, "a one-gram has no cells"),
         ({"nets.forward.missing_input": "gating"}, "only a bidirectional net"),
         ({"nets.forward.missing_input": "adding"}, "no missing-value input called 'adding'"),
-        ({"nets.forward.hidden": 2}, r"has the shape \[1, 4\], .* wants \[2, 4\]"),
+        ({"nets.forward.hidden": 2}, r"has the shape \[1, 4\], .* requires \[2, 4\]"),
         ({"nets.forward.hidden": 0}, "'hidden' must be at least 1"),
         ({"nets.forward.hidden": -1}, "'hidden' must be at least 1"),
         ({"nets.forward.hidden": 2**31}, "'hidden' must be at most"),
@@ -243,7 +246,7 @@ def test_a_wrong_sha256_is_found(place, tiny):
     tiny.save(place)
     document = document_of(place.read_bytes()) | {"training": {"seed": 2}}
     place.write_bytes(with_document(place.read_bytes(), document, sign=False))
-    assert "altered" in the_sentence(place)
+    assert "changed or damaged" in the_sentence(place)
 
 
 @pytest.mark.parametrize("layers", [1, 32])

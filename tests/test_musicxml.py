@@ -212,15 +212,18 @@ TIMEWISE = b"<score-timewise><measure/></score-timewise>"
         (b"<score-partwise>", "The score cannot be read: no element found at line 1, column 17"),
         (score({"A": [note("C4", 1)]}, before=BOMB), "The DOCTYPE of the score has declarations"),
         (TIMEWISE, "The score is not a MusicXML score of parts: it is ordered by measures"),
-        (b"<html/>", "The score is not a MusicXML score of parts: it is no score"),
+        (b"<html/>", "The score is not a MusicXML score of parts: it is not a score"),
         (b"<score-partwise/>", "The score has no measures"),
         (score({"A": [attributes(0) + note("C4", 1)]}), "has beats without divisions"),
-        (score({"A": [note("C4", 1).replace(">1<", ">x<", 1)]}), "a <duration> that is no number"),
-        (small_score().replace(b"UTF-8", b"UTF-16"), "says that it is 'UTF-16'"),
-        (b"PK\3\4 and nothing", "is not a whole compressed MusicXML file"),
+        (
+            score({"A": [note("C4", 1).replace(">1<", ">x<", 1)]}),
+            "a <duration> that is not a number",
+        ),
+        (small_score().replace(b"UTF-8", b"UTF-16"), "has the encoding 'UTF-16'"),
+        (b"PK\3\4 and nothing", "is not a complete compressed MusicXML file"),
         (mxl(b"<score-partwise/>", path="b"), "does not hold the score that it names"),
         (mxl(b" " * (MOST_BYTES + 1)), "more than 33554432 bytes when it is unpacked"),
-        (mxl(small_score())[:-400], "is not a whole compressed MusicXML file"),
+        (mxl(small_score())[:-400], "is not a complete compressed MusicXML file"),
     ],
 )
 def test_bad_scores_are_refused_in_a_sentence(content, sentence):

@@ -211,11 +211,11 @@ def test_a_range_holds_for_gaps_that_do_not_say_their_lengths(text, open_gaps, s
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("🙂a{7-3}", "'{7-3}' at position 2 of the text has its smaller number last"),
+        ("🙂a{7-3}", "'{7-3}' at position 2 of the text must have its smaller number first"),
         ("a{100-200}", "'{100-200}' at position 1 of the text is too long"),
         ("a{65}", "at most 64 characters"),
-        ("a{0}", "'{0}' at position 1 of the text holds no character; if it is not a gap, write"),
-        ("a{0-0}", "holds no character"),
+        ("a{0}", "'{0}' at position 1 of the text has no characters; if it is not a gap, write"),
+        ("a{0-0}", "has no characters"),
         ("a{" + "9" * 5000 + "}", "too long"),
         ("a{64}{1-2}", "Gaps beside each other are one gap, which would have up to 66"),
         ("{3-7}", "The whole text is a gap of unknown length"),
@@ -263,11 +263,11 @@ def model(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["a_", "--length", "7-3"], "The range of lengths 7-3 has its smaller number last."),
-        (["a_", "--length", "0"], "holds no character"),
+        (["a_", "--length", "7-3"], "The range of lengths 7-3 must have its smaller number first."),
+        (["a_", "--length", "0"], "has no characters"),
         (["a_", "--length", "3-100"], "is too long, since such gaps have at most 64"),
         (["a_", "--length", "x"], "written as 3-7 or as 5, not as 'x'"),
-        (["a_", "--brackets", "("], "The 'brackets' are two different characters"),
+        (["a_", "--brackets", "("], "The 'brackets' must be two different characters"),
         (["a{3-7}b", "--gap", "0:1"], "--gap counts characters, but the text has a gap of unknown"),
         (["a_b", "--gap", "0:1", "--length", "3-7"], "--gap counts characters"),
         (["a{7-3}"], "'{7-3}' at position 1"),

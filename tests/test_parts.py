@@ -76,7 +76,7 @@ def test_a_recipe_hides_parts_beside_its_gaps_or_none():
     assert 0.02 < partly.mean() < 0.25
     assert targets[unseen.any(axis=2)].all()
     assert not targets.all()
-    with pytest.raises(CaesuraError, match="'parts' is a number between 0 and 1"):
+    with pytest.raises(CaesuraError, match="'parts' must be a number between 0 and 1"):
         recipe(parts=1.5)
 
 

@@ -103,7 +103,8 @@ def test_a_word_that_is_no_name_is_a_file_if_there_is_one(folder):
     save_text(folder / "books", alphabet="xyz")
     assert caesura.load("books").kind.alphabet == "xyz"
     with pytest.raises(
-        CaesuraError, match=r"^There is no file 'txet', .* are 'text', 'music', 'papyri' and 'series'\.$"
+        CaesuraError,
+        match=r"^There is no file 'txet', .* are 'text', 'music', 'papyri' and 'series'\.$",
     ):
         caesura.load("txet")
     with pytest.raises(CaesuraError, match=r"^There is no file or directory 'no/where'\.$"):

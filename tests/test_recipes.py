@@ -90,7 +90,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
     chosen = choose(str(path), "text", KINDS["text"].options, {})
     assert (chosen.name, chosen.recipe.hidden) == ("mine", 99)
     path.write_text("net = [", encoding="utf-8")
-    with pytest.raises(CaesuraError, match="is not proper TOML"):
+    with pytest.raises(CaesuraError, match="is not valid TOML"):
         choose(str(path), "text", (), {})
     path.write_text('net = "forward"', encoding="utf-8")
     with pytest.raises(CaesuraError, match="lacks the field 'strategy'"):
@@ -102,7 +102,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
     [
         ({"hiden": 3}, "no field of a recipe for text called 'hiden': did you mean 'hidden'"),
         ({"hidden": 0}, "'hidden' must be at least 1"),
-        ({"hidden": 2.5}, "'hidden' is a whole number, not 2.5"),
+        ({"hidden": 2.5}, "'hidden' must be a whole number, not 2.5"),
         ({"hidden": True, "steps": "many"}, "whole number"),
         ({"learning_rate": []}, "a number or a list of numbers"),
         ({"learning_rate": [0.1, -1]}, "above 0, not -1"),
@@ -110,13 +110,13 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path):
         ({"dropout": 1.0}, "between 0 and 1"),
         ({"held_out": 0}, "between 0 and 1"),
         ({"decay": "cos"}, "did you mean 'cosine'"),
-        ({"cell": 3}, "'cell' is a word"),
+        ({"cell": 3}, "'cell' must be a word"),
         ({"gap_lengths": "shot"}, "did you mean 'short'"),
-        ({"gap": 25}, "A gap of 25 steps does not fit in every 25"),
-        ({"gap": [1, 25]}, "A gap of 25 steps does not fit in every 25"),
+        ({"gap": 25}, "A gap of 25 steps does not fit into every 25"),
+        ({"gap": [1, 25]}, "A gap of 25 steps does not fit into every 25"),
         ({"gap": [3, 2]}, "There are no gaps of 3 to 2 steps"),
         ({"gap": [0, 2]}, "There are no gaps of 0 to 2 steps"),
-        ({"gap": [1, 2, 3]}, "a number of steps, or a list of the least and the most"),
+        ({"gap": [1, 2, 3]}, r"a number of steps, or a list \[least, most\]"),
         ({"targets": "gaps", "gap": 0}, "the recipe makes none"),
         ({"length": 20, "burn_in": 10}, "leaves nothing of 20 steps"),
     ],

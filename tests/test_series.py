@@ -293,7 +293,7 @@ A, B, C = Column("a", 0), Column("b", 1, levels=(0, 1)), Column("c", 2, fills=Fa
 )
 def test_columns_that_do_not_fit_together_are_refused(columns):
     assert Series((A, B, C), 3).frame == FrameSpec("continuous", 3, 1, (2,))
-    with pytest.raises(CaesuraError, match="columns of the series do not fit together"):
+    with pytest.raises(CaesuraError, match="columns of the series do not agree with each other"):
         Series(columns, 3)
 
 
@@ -322,9 +322,9 @@ def test_the_columns_of_the_first_format_are_understood():
     ]
     assert told == {"width": 4, "calendar": ["hour"], "freq": "h", "time": "", "add_rows": False}
     for wrong in ({"scales": [1.0]}, {"lowest": 3}, {"places": None}, {"highest": [1.0] * 9}):
-        with pytest.raises(CaesuraError, match="do not fit together"):
+        with pytest.raises(CaesuraError, match="do not agree with each other"):
             columns_of_format_1(fields | wrong)
-    with pytest.raises(CaesuraError, match="do not fit together"):
+    with pytest.raises(CaesuraError, match="do not agree with each other"):
         columns_of_format_1({})
 
 
@@ -350,27 +350,27 @@ TIMED = hours(5, a=np.arange(5.0) + 0.5)
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda: learn([frame(w=["x", "x"])]), "no column of numbers"),
-        (lambda: learn([frame(w=pd.to_datetime(["2020", "2021"]))]), "no column of numbers"),
+        (lambda: learn([frame(w=["x", "x"])]), "no column to fill"),
+        (lambda: learn([frame(w=pd.to_datetime(["2020", "2021"]))]), "no column to fill"),
         (lambda: learn([frame(a=[1.0, np.inf])]), "'a' is infinite in row 1"),
         (lambda: learn([frame(a=[1e308, -1e308])]), "too large or too small"),
         (lambda: learn([COMPLETE], colums=["a"]), "did you mean 'columns'"),
         (lambda: learn([COMPLETE], columns=["c"]), "no column called 'c'"),
-        (lambda: learn([COMPLETE], columns=[2]), "no column 2: they are 0 to 1"),
+        (lambda: learn([COMPLETE], columns=[2]), "no column 2: columns are numbered from 0 to 1"),
         (lambda: learn([COMPLETE], columns=["a", "a"]), "twice among the columns"),
         (
             lambda: learn([COMPLETE], columns=["a"], covariates=["a"]),
             "be a covariate and be filled",
         ),
-        (lambda: learn([frame(a=[1.0, 2], w=["x", "x"])], columns=["w"]), "not of numbers"),
-        (lambda: learn([frame(a=[1.0, 2], w=["x", "x"])], covariates=["w"]), "not of num"),
+        (lambda: learn([frame(a=[1.0, 2], w=["x", "x"])], columns=["w"]), "holds neither numbers"),
+        (lambda: learn([frame(a=[1.0, 2], w=["x", "x"])], covariates=["w"]), "holds neither num"),
         (lambda: learn([COMPLETE], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
-        (lambda: learn([COMPLETE], bounds=3), "Bounds are a lower and an upper"),
+        (lambda: learn([COMPLETE], bounds=3), "Bounds must be a lower and an upper"),
         (lambda: learn([COMPLETE], bounds=(5, 1)), "below its upper"),
-        (lambda: learn([COMPLETE], freq="h"), "rows that have times"),
-        (lambda: learn([COMPLETE], calendar=["hour"]), "rows that have times"),
+        (lambda: learn([COMPLETE], freq="h"), "if the rows have times"),
+        (lambda: learn([COMPLETE], calendar=["hour"]), "if the rows have times"),
         (lambda: learn([TIMED], calendar=["hours"]), "did you mean 'hour'"),
-        (lambda: learn([TIMED], freq="fortnight"), "A frequency is written as pandas does"),
+        (lambda: learn([TIMED], freq="fortnight"), "A frequency must be written as in pandas"),
         (lambda: learn([TIMED], freq="2h").open(TIMED), "01:00:00 is not on the grid"),
         (lambda: learn([TIMED], freq="ms").open(TIMED), "too few for the frequency 'ms'"),
         (lambda: learn([TIMED[::-1]]), r"row 1 \(2024-03-01 03:00:00\) goes back"),

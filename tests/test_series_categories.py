@@ -92,7 +92,9 @@ def test_many_words_one_word_and_few_cells_are_left_alone_unless_asked_for():
         with pytest.raises(CaesuraError, match=f"'{name}' .*{sentence}"):
             learn([table], columns=[name], least_observed=3)
     codes = frame(a=[0.5] * (MOST + 1), code=range(MOST + 1))
-    with pytest.raises(CaesuraError, match="'code' is not of numbers, nor a category of 2 to 100"):
+    with pytest.raises(
+        CaesuraError, match="'code' holds neither numbers nor a category of 2 to 100"
+    ):
         learn([codes], categorical="code")
     assert levels_of(learn([codes])) == [(), ()]
 
@@ -124,7 +126,10 @@ KNOWN = frame(a=[1.5, 2.5, 4.0], c=["x", "y", None])
             "neither filled nor a covariate",
         ),
         (lambda: learn([KNOWN], bounds={"c": (0, 1)}), "no column to fill called 'c'"),
-        (lambda: learn([KNOWN.assign(c=[["x"], ["y"], None])], columns=["c"]), "not of numbers"),
+        (
+            lambda: learn([KNOWN.assign(c=[["x"], ["y"], None])], columns=["c"]),
+            "holds neither numbers",
+        ),
     ],
 )
 def test_a_mistake_gets_one_sentence(do, sentence):

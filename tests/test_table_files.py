@@ -132,7 +132,10 @@ def test_a_wrong_csv_file_gets_one_sentence(tmp_path):
     wrong = {
         "latin.csv": ("größe\n1\n".encode("latin-1"), "is not UTF-8 text: its byte 2 cannot"),
         "twice.csv": (b"a,a\n1,2\n", "cannot be used: The table has two columns called 'a'"),
-        "long.csv": (b"a,b\n1,2,3\n", "cannot be used: Rows have more cells than the header's 2"),
+        "long.csv": (
+            b"a,b\n1,2,3\n",
+            "cannot be used: A row has more cells than the header, which has 2",
+        ),
         "empty.csv": (b"", "is not a table|cannot be used"),
     }
     for name, (content, sentence) in wrong.items():

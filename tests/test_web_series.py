@@ -205,7 +205,7 @@ NOT_TO_FILL = {
             "sequence": wave().assign(note=[f"n{n}" for n in range(150)]).to_csv(index=False),
             "columns": ["note"],
         },
-        "not of numbers, nor a category",
+        "holds neither numbers nor a category",
     ),
     "too little to learn from": (
         {"sequence": wave(95).to_csv(index=False), "adapt": "full"},

@@ -1,4 +1,4 @@
-"""What is raised for a user's mistake, always one sentence long."""
+"""Errors and warnings for users; each message is one sentence."""
 
 import difflib
 import operator
@@ -12,7 +12,7 @@ START, END = 400, 200  # characters of a sentence that is too long to be read
 
 
 class CaesuraError(ValueError):
-    """A mistake in what the user gave; its text is one sentence that says what to change."""
+    """An error in what the user gave; its message is one sentence that says what to change."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(one_line(sentence))
@@ -27,7 +27,7 @@ class ExtraMissingError(CaesuraError, ImportError):
 
 
 class CaesuraWarning(UserWarning):
-    """Something in what the user gave that is let pass, in one sentence."""
+    """A warning about what the user gave, in one sentence; the work continues."""
 
 
 @contextmanager
@@ -66,7 +66,9 @@ def lookup(registry: Mapping[str, T], name: Any, what: str) -> T:
     near = difflib.get_close_matches(typed, registry, n=1, cutoff=0.6)
     if len(typed) > 2:  # the beginning of a long name
         near += [known for known in registry if known.startswith(typed)]
-    known = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(sorted(registry))}."
+    known = (
+        f"did you mean '{near[0]}'?" if near else f"choose one of {', '.join(sorted(registry))}."
+    )
     raise CaesuraError(f"There is no {what} called '{name}': {known}")
 
 
@@ -75,7 +77,7 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     try:
         number = operator.index(value)
     except TypeError:
-        raise CaesuraError(f"The option '{name}' is a whole number, not {value!r}.") from None
+        raise CaesuraError(f"The option '{name}' must be a whole number, not {value!r}.") from None
     if number < least:
         raise CaesuraError(f"The option '{name}' must be at least {least}, not {number}.")
     if most is not None and number > most:

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: written beside their place, flushed, then renamed."""
+"""Files that are written completely or not at all: to a temporary file, which is then renamed."""
 
 import os
 import sys
@@ -100,7 +100,7 @@ def lock(folder: Path) -> IO[Any]:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise CaesuraError(f"Another process is at work in '{folder}'.") from None
+            raise CaesuraError(f"Another process is using '{folder}'.") from None
     return file
 
 

@@ -1,4 +1,4 @@
-"""What suits the machine: cores, memory, precision, and every size that arrays are padded to.
+"""Settings for the machine: cores, memory, precision, and every size that arrays are padded to.
 
 JAX compiles a program for each shape of its arrays, so all shapes come from here: there are few.
 """

@@ -28,7 +28,7 @@ class Gap(NamedTuple):
     Parameters
     ----------
     at
-        How many steps of the sequence stand before the gap. The gap itself has no steps there.
+        How many steps of the sequence are before the gap. The gap itself has no steps there.
     shortest, longest
         The lengths that it may have, in steps: from `shortest`, which may be 0 if perhaps nothing
         is missing, to `longest`, which is at most 64.
@@ -63,7 +63,7 @@ class Gap(NamedTuple):
         return np.array(prior, float) / np.sum(prior, dtype=float)
 
     def check(self, steps: int) -> "Gap":
-        """Return the gap if a sequence of `steps` steps can have it, its fields as plain numbers.
+        """Return the gap with plain numbers as fields, if it fits into a sequence of `steps` steps.
 
         Raises
         ------
@@ -85,14 +85,18 @@ def _check_prior(prior: object, gap: Gap) -> tuple[float, ...]:
     try:
         weights = np.asarray(prior, float)
     except (TypeError, ValueError):
-        raise CaesuraError("The prior of a gap holds a number for each of its lengths.") from None
+        raise CaesuraError(
+            "The prior of a gap must have a number for each of its lengths."
+        ) from None
     if weights.shape != (count := len(gap.lengths),):
         raise CaesuraError(
-            f"The prior of a gap of {gap.shortest} to {gap.longest} steps holds {count} weights, "
-            f"but this one has the shape {list(weights.shape)}."
+            f"The prior of a gap of {gap.shortest} to {gap.longest} steps must have {count} "
+            f"weights, but this one has the shape {list(weights.shape)}."
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all() and 0 < weights.sum() < np.inf):
-        raise CaesuraError("The weights of a prior are not negative, and their sum is positive.")
+        raise CaesuraError(
+            "The weights of a prior must be 0 or more, and their sum must be positive."
+        )
     return tuple(weights.tolist())
 
 

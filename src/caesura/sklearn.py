@@ -1,4 +1,4 @@
-"""Gaps in tables, filled by an estimator that scikit-learn understands."""
+"""`SeriesImputer`: a scikit-learn estimator that fills gaps in tables."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,34 +42,35 @@ def _unchecked(function: F) -> F:
 
 
 class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Fill what is missing in tables whose rows are steps in time.
+    """Fill missing values in tables whose rows are steps in time.
 
     X is a DataFrame, an array [steps, columns], an array [series, steps, columns], or a list of
     tables, which may differ in length. DataFrames may be those of pandas or polars. NaN or null is
-    missing. Answers have the form of X, and observed values come back bit for bit.
+    missing. Answers have the form of X, and observed values stay the same, bit for bit.
     The order of the rows matters: do not shuffle them.
 
     By default the pretrained model `series` fills the table, and `fit` learns only the means and
     scales of the columns: that takes no time. With ``adapt="full"``, `fit` trains
-    a model on the table, which takes a minute or more. A column without any observed value is left
+    a model on the table, which takes a minute or more. A column without any observed value stays
     as it is, with a warning.
 
-    Columns of True and False, of 0 and 1 alone, of categories, and of at most 20 different words
-    are learnt as categories: they get probabilities instead of densities, inform the numbers, and
-    are filled with one of their levels. Columns with more different words come back as they are.
+    Some columns are learnt as categories: True and False, only 0 and 1, categories of pandas, and
+    at most 20 different words. They have probabilities instead of densities. They help to fill the
+    numbers, and their gaps are filled with one of their levels. Columns with more different words
+    stay as they are.
 
     Parameters
     ----------
     columns : list of names or numbers, optional
         The columns to fill. By default all that hold numbers or levels.
     categorical : list of names or numbers, optional
-        Columns that are categories whatever they hold, such as codes.
+        Columns to treat as categories, whatever they contain, such as codes.
     covariates : list of names or numbers, optional
-        Complete columns that inform and are never filled.
+        Complete columns that help to fill the others and are never filled.
     bounds : (least, most) or dict of such pairs by name, optional
         Bounds for all columns or for some; None for no bound.
     calendar : "auto" or list of "hour", "weekday", "yearday", default "auto"
-        Parts of the calendar to learn from, if the rows have times.
+        Calendar features to use, if the rows have times.
     freq : str, optional
         The frequency of the times as pandas writes it. By default it is inferred.
     time : str, optional
@@ -91,7 +92,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         A column with fewer observed values is refused. By default 1, and 100 with
         ``adapt="full"``.
     random_state : int, RandomState or None, default None
-        The source of all that is random.
+        The seed of the random numbers.
     verbose : bool, default False
         Whether `fit` shows its progress on stderr.
 
@@ -105,7 +106,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         neighbours, both in standard deviations, and the share of these numbers in their intervals
         of 90 %. Of several tables, the first is looked at. Only with ``adapt="none"``.
     seed_ : int
-        The seed of the answers, so that they are the same every time.
+        The seed of the answers: they are the same every time.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: "Tables", y: object = None) -> "SeriesImputer":
         """Learn the columns of X, and with ``adapt="full"`` train a model on them.
 
-        All cores take part, unless JAX has run in this process before.
+        It uses all cores, unless JAX was used in this process before.
 
         Parameters
         ----------
@@ -245,15 +246,15 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return filled if np.ndim(q) else filled[0]
 
     def sample(self, X: "Tables", n: int = 1) -> list[Any]:
-        """Return X filled `n` times, each time by another random fill."""
+        """Return X filled `n` times, each time with another random fill."""
         tables = [fill.samples for fill in self._fill(X, n, samples=n)]
         return [_like(X, list(of_sample)) for of_sample in zip(*tables, strict=True)]
 
     def probabilities(self, X: "Tables") -> Any:
-        """Return, by the name of each category, how often each of its levels was drawn.
+        """Return a dict: for each category, how often each of its levels was drawn.
 
-        The tables have a column for each level, and are DataFrames if X is one. What is observed
-        has probability 1. For several series, the answer is a list of such dicts.
+        The tables have a column for each level, and are DataFrames if X is one. Observed
+        levels have probability 1. For several series, the answer is a list of such dicts.
         """
         found = [
             {name: _native(one, shares) for name, shares in fill.probabilities().items()}
@@ -262,7 +263,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return found if _is_several(X) else found[0]
 
     def log_prob(self, X: "Tables", missing: Any) -> float:
-        """Return the log-density of what X has at some places, given the rest, in the units of X.
+        """Return the log-density, in the units of X, of some values of X given the rest.
 
         For levels it is the log of their probability. `missing` is True at these places and has
         the form of X. A long series is cut into stretches, as for `transform`.

@@ -21,6 +21,9 @@ def fill_many(kind: str, model: str, source: Path, asked: Asked, **more: Any) ->
     `more` are other fields of `caesura.scale.Run`.
     """
     output = _check_places(source, asked.output)
+    if asked.engine is Engine.RAY:  # before pyarrow, so that one message names all that is needed
+        with extra("ray", "--engine ray needs Ray"):
+            import ray.data  # noqa: F401
     from caesura.scale import Run, fill_locally
     from caesura.training.progress import counting
 
@@ -54,7 +57,7 @@ def _check_places(source: Path, output: Path | None) -> Path:
     if not os.path.exists(source):
         raise FileMissingError(f"There is no file or directory '{source}'.")
     if source.resolve() in (output.resolve(), *output.resolve().parents):
-        raise CaesuraError(f"The output '{output}' is inside the input: choose another.")
+        raise CaesuraError(f"The output '{output}' is inside the input: choose another directory.")
     return output
 
 
@@ -85,8 +88,8 @@ def _local_rows(kind: str, source: Path, asked: Asked) -> Any:
 
 def _ray_rows(kind: str, source: Path, asked: Asked) -> Any:
     """Return the rows, in the cluster that RAY_ADDRESS names or in one on this machine."""
-    with extra("ray", "--engine ray needs Ray"):
-        import ray.data
+    import ray.data
+
     from caesura.scale.rows import files_as_rows
 
     columns = _columns(kind, source, asked)

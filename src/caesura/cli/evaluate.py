@@ -69,7 +69,7 @@ def evaluate(
     filler = load(model)
     names = [name.strip() for name in strategy.split(",")] if strategy else [filler.strategy]
     if len({*names}) < len(names):
-        raise CaesuraError(f"The strategies '{strategy}' name one of them twice.")
+        raise CaesuraError(f"The list of strategies '{strategy}' has one of them twice.")
     for name in names:
         filler.method(name)  # mistakes are found before the work begins
     sources = [parse_source(name, filler.kind.name, "test") for name in data]

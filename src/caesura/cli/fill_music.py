@@ -186,7 +186,7 @@ def _check_gaps(song: Path, item: "Item", asked: "Composition") -> None:
     """Raise an error that names the options, if it can be foreseen that they do not suit."""
     if not (asked.gaps or asked.keep or asked.voice or item.sequence.missing.any()):
         raise CaesuraError(
-            f"Nothing is missing in '{song}': specify what is, for example with --gap 8:12."
+            f"Nothing is missing in '{song}': specify what is missing, for example with --gap 8:12."
         )
     if asked.gaps and asked.unit == Unit.BARS and item.suffix == ".npy":
         raise CaesuraError(

@@ -46,7 +46,9 @@ def series(
     quantiles: str | None = None,
     samples: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="How many draws medians and quantiles are made of."),
+        typer.Option(
+            metavar="N", min=1, help="How many draws medians and quantiles are computed from."
+        ),
     ] = 100,
     samples_to: Path | None = None,
     pictures: Path | None = None,
@@ -84,7 +86,7 @@ def series(
         Columns to read as categories, whatever they hold, such as codes. Default: truth values, 0
         and 1, at most 20 different words.
     covariates : --covariates COLUMN[,COLUMN]
-        Complete columns that inform and are not filled.
+        Complete columns that help to fill the others, and are not filled themselves.
     bounds : --bounds [COLUMN=]LEAST:MOST
         Bounds of the fills of all columns, or of one: 0: is never negative, humidity=0:100 is for
         one column; may be given several times.

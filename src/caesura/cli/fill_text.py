@@ -46,7 +46,7 @@ Samples = Annotated[
         metavar="N",
         min=1,
         help="How many random fills to add to the answer of --json. Strategies other than "
-        "'search' choose their best fill from so many.",
+        "'search' choose their best fill from this many.",
         show_default="none; strategies other than 'search' choose from 32",
     ),
 ]
@@ -55,7 +55,7 @@ Top = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="How many other readings of each gap to show; a terminal shows some anyway.",
+        help="How many other readings of each gap to show; a terminal shows some without it.",
         show_default=str(TOP),
     ),
 ]
@@ -93,8 +93,8 @@ def text(
 ) -> None:
     r"""Fill the gaps of a text.
 
-    The likeliest fill goes to stdout. A terminal also shows the chosen reading of each gap, how
-    probable it is, and what else could stand there; elsewhere you have to ask for that.
+    The most probable fill goes to stdout. A terminal also shows the chosen reading of each gap, its
+    probability, and other readings. If stdout is not a terminal, ask for them with `--top`.
 
     Each `_` is one missing character. A gap can also be written by its length: `{5}` is the same as
     `_____`. The length need not be known: `{3-7}` are 3 to 7 missing characters, and `{?}` are 1 to
@@ -127,8 +127,8 @@ def text(
         The length of every gap whose length is not in brackets, however many '_' mark it: 3-7 is
         from 3 to 7 characters. Default: a character for each '_', and 1-12 for '{?}' and '[---]'.
     patterns : --pattern N=REGEX
-        What may stand in a gap: a regular expression over its letters, as in 1=του.*; N counts the
-        gaps from 1 and may be left out if there is one. May be given several times.
+        A regular expression that the letters of gap N must match, as in 1=του.*; gaps are counted
+        from 1, and N= may be left out if there is only one. May be given several times.
     readings : --reading N=TEXT
         A reading of your own, whose probability and rank are shown; may be given several times.
     parallels : --parallels INDEX

@@ -1,4 +1,4 @@
-"""What the commands that fill share: their options, loading a model, filling one item."""
+"""The parts that the fill commands share: their options, loading a model, filling one item."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -49,7 +49,7 @@ def check_options(ctx: Context, *for_both: str) -> None:
             continue
         option = max(param.opts, key=len)
         if not many and param.name in FOR_MANY:
-            raise CaesuraError(f"{option} needs --engine: it is for filling many.")
+            raise CaesuraError(f"{option} can only be used with --engine, which fills many files.")
         if many and param.name not in FOR_MANY | FOR_BOTH | {*for_both}:
             raise CaesuraError(
                 f"{option} cannot be used with --engine, which fills many files with one trained "
@@ -81,7 +81,7 @@ def check_suffix(output: Path | None, item: "Item", *others: str) -> None:
     known = (item.suffix, *others)
     if output is not None and output.suffix.lower() not in known:
         raise CaesuraError(
-            f"The output '{output}' must end in {' or '.join(known)}, as this input is filled."
+            f"The output '{output}' must end in {' or '.join(known)} for this input."
         )
 
 

@@ -42,7 +42,10 @@ def documented(command: Callable[..., None]) -> Callable[..., None]:
 
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Seed = Annotated[
-    int, typer.Option(metavar="N", help="The source of all randomness: same seed, same answer.")
+    int,
+    typer.Option(
+        metavar="N", help="The seed of the random numbers: the same seed gives the same answer."
+    ),
 ]
 DataDirectory = Annotated[
     Path | None,

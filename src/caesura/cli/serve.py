@@ -22,10 +22,10 @@ def serve(
     models: list[str] | None = None,
     memory: str = "2GB",
 ) -> None:
-    """Open a page on this machine: erase, fill, look and listen.
+    """Open a page in the browser: erase, fill, look and listen.
 
     The page loads nothing from other servers. `/docs` describes its API, `/metrics` is for
-    Prometheus; `docs/server.md` says what the server promises.
+    Prometheus; `docs/server.md` has the details.
 
     Parameters
     ----------

@@ -54,8 +54,8 @@ def train(
     output : --output, -o MODEL
         The model file to write.
     recipe : --recipe NAME[,NAME]
-        A recipe's name or TOML file; two with a comma between train a bidirectional and a forward
-        net for one model. Default: nade, and series for series.
+        The name of a recipe, or a TOML file; two, separated by a comma, train a bidirectional and a
+        forward net for one model. Default: nade, and series for series.
     start : --start MODEL
         A model to train further, instead of random weights; its alphabet and sizes are kept.
     valid : --valid DATA

@@ -1,4 +1,4 @@
-"""Better answers the longer one waits."""
+"""Fills with a time limit: repeated with more effort until the ranking settles or time is up."""
 
 import math
 import time
@@ -143,5 +143,5 @@ def _ranking(fill: Fill) -> list[bytes | list[bytes]]:
 def _check_seconds(seconds: Any) -> float:
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not is_number or not 0 < seconds < math.inf:
-        raise CaesuraError(f"The option 'seconds' is a number above 0, not {seconds!r}.")
+        raise CaesuraError(f"The option 'seconds' must be a number above 0, not {seconds!r}.")
     return float(seconds)

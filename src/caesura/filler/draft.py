@@ -1,4 +1,4 @@
-"""A sequence in the making: what is observed, and the best fill of every gap so far."""
+"""A partly filled sequence: what is observed, and the best fill of every gap so far."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

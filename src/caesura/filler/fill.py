@@ -1,4 +1,4 @@
-"""What a filler answers with."""
+"""The answers of a filler."""
 
 import json
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class Candidate(NamedTuple):
     log_prob
         Nats of all missing values together, given what is observed.
     parts
-        What stands in each gap, from left to right: strings for text, frames for music.
+        The content of each gap, from left to right: strings for text, frames for music.
     """
 
     sequence: Any
@@ -78,12 +78,13 @@ class Reading(NamedTuple):
     Attributes
     ----------
     part
-        What stands in the gap: a string for text, frames for music.
+        The content of the gap: a string for text, frames for music.
     probability
-        Given everything observed, averaged over what could be in the gaps close by. With the
-        strategy `search`, gaps that are farther away are at their best. By other strategies, they
-        are unknown, and beside other gaps the probability is an estimate: how often the reading
-        was drawn, less a share for readings that were not.
+        Given everything observed, averaged over the possible fills of the gaps close by. With the
+        strategy `search`, gaps that are farther away have their best fills. With other strategies
+        they are unknown. If there are other gaps close by, these strategies estimate the
+        probability from how often the reading was drawn, and leave a share for readings that were
+        not drawn.
     """
 
     part: Any
@@ -91,22 +92,22 @@ class Reading(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A reading of the user's own, weighed.
+    """A reading that the user asked about, with its probability and rank.
 
     Attributes
     ----------
     part
         The reading as it was given.
     probability
-        As that of a candidate: given everything observed, and the patterns that were asked for. It
-        is averaged over all that gaps close by may hold, while the candidates are averaged over
-        what was found there, which may be a little less. If the model marks the starts of words, a
-        reading that has a blank anywhere, if only at its end, starts words there and nowhere else
-        (its first letter may start one or not); a reading without any blank has the sum over all
-        its divisions into words.
+        Given everything observed, and the patterns that were asked for, as for a candidate. It
+        is averaged over all fills of the gaps close by; the candidates are averaged only over the
+        fills that were found there, so their probability may be a little smaller. If the model
+        marks the starts of words and the reading has a blank, even at its end, then words start
+        after its blanks and nowhere else (the first letter may start a word or not). A reading
+        without a blank has the sum over all its divisions into words.
     rank
-        One more than the number of other candidates that are more probable; there are at most 100
-        candidates, so 101 is any rank beyond them.
+        1 if no candidate is more probable, 2 if one is, and so on. There are at most 100
+        candidates, so 101 means that all of them are more probable.
     """
 
     part: str
@@ -116,15 +117,15 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class GapFill:
-    """What is said of one gap.
+    """The answer for one gap: its readings, and their probabilities.
 
     Attributes
     ----------
     span : Span
         Its first step in `Fill.best`, and the step after its last; for a text, its characters.
     candidates : list of Reading
-        Distinct fills, most probable first; those of music by how well their notes agree with those
-        of all draws.
+        Distinct fills, most probable first. For music, the first is the fill whose notes agree
+        best with those of all draws.
     covered : float
         The share of the probability that the candidates have together; the rest belongs to fills
         that were not found.
@@ -192,7 +193,7 @@ class Fill:
     kind : Kind
         The kind of the model.
     sequence : Sequence
-        The data as the nets see it, with all that was missing; a gap of unknown length has its most
+        The data as the nets see it, and what was missing. A gap of unknown length has its most
         probable length.
     confidence : array of shape (places,)
         For each missing place, the probability of the value that `best` has there.
@@ -246,7 +247,7 @@ class Fill:
         return self._best.sequence
 
     def with_alternatives(self, most: int | None = None) -> Any:
-        """Return `best` with other readings of each gap, if its notation can hold them.
+        """Return `best` with other readings of each gap, if its format has a place for them.
 
         EpiDoc can: each gap has an `<app>` with a `<rdg>` for each reading. Other texts, music and
         series come back as `best`.
@@ -332,7 +333,7 @@ class Fill:
         return self.sequence.missing
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it.
+        """Return everything as values that JSON can hold.
 
         A text is a string, a MIDI or MusicXML file its bytes in base64, an array a list of lists,
         and a table an object of columns, index and data. A number that is not finite is None.
@@ -373,8 +374,10 @@ class Fill:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the filled places, shaded by how sure the model is of them."""
+        error = self.log_prob.standard_error
+        nats = f"{float(self.log_prob):.2f}" + (f" ± {error:.2f}" if error else "")
         count = f"{len(self.places)} missing values"
-        title = f"{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'"
+        title = f"{type(self).__name__}: {count}, {nats} nats by '{self.strategy}'"
         return page(title, self.kind.html(self))
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:

@@ -30,20 +30,20 @@ from caesura.strategies import Strategy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Filler(Model[Net]):
-    """A trained model: it fills gaps, and gives the probability of what could stand in them.
+    """A trained model: it fills gaps, and gives the probabilities of fills.
 
     Fillers come from `caesura.load` and `caesura.train`.
 
     Attributes
     ----------
     kind : Kind
-        What sequences are made of: text, music or series.
+        The kind of data: text, music or series.
     nets : dict
         The nets by name: "bidirectional", "forward" and "onegram".
     strategy : str
-        The name of the strategy that is used if none is asked for.
+        The name of the default strategy.
     training : dict
-        How the model was trained, as JSON can hold it.
+        How the model was trained, as values that JSON can hold.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Filler(Model[Net]):
         readings: Readings | None = None,
         report: Report | None = None,
     ) -> Fill:
-        """Complete a sequence of any length; what is observed comes back untouched.
+        """Fill the gaps of a sequence of any length; observed values do not change.
 
         Parameters
         ----------
@@ -78,40 +78,41 @@ class Filler(Model[Net]):
             missing character, or a `Path`; for music, a MIDI file, a `Song` or an array; for
             series, a DataFrame, an array or the path of a table, in which NaN is missing.
         missing
-            What is missing beside what the data itself marks: a slice, a list of steps, a mask over
-            steps or values, or, for text, a `Gap` of unknown length or a list of such.
+            What is missing, in addition to what the data itself marks: a slice, a list of steps, a
+            mask over steps or values, or, for text, a `Gap` of unknown length or a list of them.
         samples
             How many random fills to return in `Fill.samples`.
         draws
-            How many random fills the answer is made of: `Fill.candidates` are the distinct ones,
-            and the medians and quantiles of a series are theirs. By default 32 for text, 8 for
+            How many random fills the answer is computed from: `Fill.candidates` are the distinct
+            ones, and a series has their medians and quantiles. By default 32 for text, 8 for
             music and 100 for series, or `samples` if that is more.
         strategy
             The name of a strategy, or a strategy with its options, such as
             ``caesura.strategies.GSN(steps=20)``. By default the model's own.
         seed
-            The source of all that is random: the same seed gives the same fill.
+            The seed of the random numbers: the same seed gives the same fill.
         seconds
             How long to search for better fills: a quick answer is improved by wider searches, or by
             more draws, until the ranking has settled or the next attempt would take too long.
             `Fill.ended` says which. The first answer is given in any case, however long it takes.
-            The limit is kept to within one pass of the nets, which cannot be interrupted. Except by
-            `search`, the first pass of its shape also compiles a program, which takes seconds.
+            The work may take longer by one pass of the nets, which cannot be interrupted. With
+            strategies other than `search`, the first pass of each shape also compiles a program,
+            which takes seconds.
         patterns
             For text and the strategy `search`: a regular expression over the letters of a gap, by
             the gap's number from left to right, as in ``{0: "th.*"}``, or as a string if there is
-            one gap. Only fills that match it as a whole are searched, and all probabilities are
-            given that they match; `GapFill.matching` is the probability that they do. The syntax is
-            that of `re`, without lookaround, references and flags. A `.` is any letter of the
-            alphabet. Letters are normalised as those of the text. If the model marks the starts of
-            words, a blank says that a word starts at the next letter; blanks that are not written
-            are free.
+            one gap. The whole content of the gap must match. All probabilities assume that it
+            matches, and `GapFill.matching` is the probability that it does. The syntax is that of
+            `re`, without lookaround, references and flags. A `.` is any letter of the alphabet.
+            Letters are normalised in the same way as those of the text. If the model marks the
+            starts of words, a blank means that a word starts at the next letter. Where the pattern
+            has no blank, a word may start or not.
         readings
-            For text and the strategy `search`: readings of one's own, by the gap's number, as in
+            For text and the strategy `search`: your own readings, by the gap's number, as in
             ``{0: ["this", "that"]}``, or as a list if there is one gap. `GapFill.asked` has the
             probability and the rank of each.
         report
-            Called with the number of stretches that are filled and of all stretches.
+            Called with the number of stretches that are filled, and the number of all stretches.
 
         Returns
         -------
@@ -121,12 +122,12 @@ class Filler(Model[Net]):
         Raises
         ------
         CaesuraError
-            If the data cannot be read, or the model cannot serve the strategy.
+            If the data cannot be read, or the model does not have the nets that the strategy needs.
 
         Warns
         -----
         CaesuraWarning
-            If what is observed is improbable itself, such as text in another language, or if
+            If the observed data is itself improbable, such as text in another language, or if the
             music around the gap is finer than the grid of the model.
 
         Examples
@@ -173,7 +174,7 @@ class Filler(Model[Net]):
         return_exceptions: bool = False,
         report: Report | None = None,
     ) -> Any:
-        """Complete many sequences; those of like shape go through the nets side by side.
+        """Fill the gaps of many sequences; those of similar shape go through the nets together.
 
         An answer does not depend on the other requests, except for rounding.
 
@@ -185,8 +186,8 @@ class Filler(Model[Net]):
             If true, a request that fails gets its exception as its answer. Otherwise the first
             exception is raised.
         report
-            Called with the number of stretches that are filled and of all stretches, after each
-            pass. What it raises ends the work.
+            Called after each pass with the number of stretches that are filled, and the number of
+            all stretches. An exception that it raises ends the work.
 
         Returns
         -------
@@ -315,7 +316,7 @@ class Filler(Model[Net]):
         margin
             How far gaps stay from the ends of a sequence, in steps.
         limit
-            At most so many gaps, evenly spread over the data; by default all.
+            The largest number of gaps, evenly spread over the data; by default all.
         strategy, seed
             As for `fill`.
         report
@@ -325,7 +326,7 @@ class Filler(Model[Net]):
         -------
         Evaluation
             The mean NLL of whole gaps with its standard error, the NLL by position in the gap, and
-            how often what the model states comes true.
+            how often the model's statements are true.
 
         Examples
         --------
@@ -358,7 +359,7 @@ class Filler(Model[Net]):
         return sequences
 
     def group(self, request: Request) -> Hashable:
-        """Return a value that is equal for requests which `fill_many` fills in one pass."""
+        """Return a value that is equal for all requests that `fill_many` fills in one pass."""
         one = open_request(self, request)
         if not one.method.strategy.batched:
             return object()  # equal to no other
@@ -367,10 +368,9 @@ class Filler(Model[Net]):
         return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
 
     def states(self, request: Request) -> int:
-        """Return the cost of a request: how many states of the nets it holds at once at most.
+        """Return the cost of a request: the most states of the nets that it needs at once.
 
-        A search goes through all groups of gaps and all their lengths, and their states count
-        together.
+        A search needs the states of all groups of gaps and of all their lengths.
         """
         one = open_request(self, request)
         if one.method.strategy.searches:
@@ -390,7 +390,7 @@ class Filler(Model[Net]):
         return sum(one.method.work(stretch, one.draws) for stretch in one.stretches)
 
     def method(self, strategy: str | Strategy | None = None) -> Method:
-        """Return the strategy with the net it works on; an error if the model cannot serve it."""
+        """Return the strategy with its net; an error if the model lacks the net that it needs."""
         return method_of(self, strategy)
 
     def with_kind(self, **fields: Any) -> "Filler":
@@ -405,12 +405,13 @@ class Filler(Model[Net]):
         Parameters
         ----------
         path
-            Where to write it. The file is whole or not there.
+            Where to write it. The file is written completely or not at all.
         dtype
             "float32", or "float16" or "bfloat16" for half the size.
         card
-            Whether to write a card, too: a page in Markdown of the same name, in the form of the
-            Hugging Face Hub. It says what the file knows of itself, and has places for the rest.
+            Whether to write a card, too: a Markdown file of the same name, in the form that the
+            Hugging Face Hub requires. It has the information in the model file, and places to
+            fill in the rest.
         """
         write_model(path, self, dtype)
         if card:
@@ -424,10 +425,17 @@ class Filler(Model[Net]):
         """What a notebook shows: the kind, the nets, and how they were trained."""
         data = self.training.get("data", {})
         rows = {"kind": self.kind.name, "strategy": self.strategy}
-        rows |= {name: _described(name, net) for name, net in self.nets.items()}
+        rows |= {f"{name} net": _size(net) for name, net in self.nets.items()}
         if data:
-            rows["trained on"] = f"{data['pieces']} pieces, {data['steps']} steps"
+            rows["trained on"] = f"{data['pieces']:,} pieces, {data['steps']:,} steps"
         return page("Filler", table_html(rows))
+
+
+def _size(net: Net) -> str:
+    if not (cells := net.forward.cells):
+        return "the frequencies in the training data"
+    layers = "1 layer" if len(cells) == 1 else f"{len(cells)} layers"
+    return f"{layers} of {cells[0].size} {type(cells[0]).__name__.lower()} units"
 
 
 def _described(name: str, net: Net) -> str:

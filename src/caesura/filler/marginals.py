@@ -1,4 +1,4 @@
-"""What a filler says of each missing place by itself."""
+"""The distribution at each missing place by itself."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +43,7 @@ class Marginals:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
+        """Return everything as values that JSON can hold."""
         return finite(
             {
                 "places": self.places.tolist(),

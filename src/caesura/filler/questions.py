@@ -1,4 +1,4 @@
-"""What a user asks about single gaps: patterns that they match, and readings of the user's own."""
+"""Questions about single gaps: patterns that they must match, and readings of the user."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -80,7 +80,7 @@ def _by_gap(name: str, given: Any, gaps: int) -> dict[int, Any]:
 def _pattern(kind: Text, number: int, pattern: Any, gap: Gap) -> Automaton:
     if not isinstance(pattern, str):
         raise CaesuraError(
-            f"The pattern of gap {number} is a string, not a {type(pattern).__name__}."
+            f"The pattern of gap {number} must be a string, not a {type(pattern).__name__}."
         )
     automaton = automaton_of(kind, pattern, gap.longest)
     if not any(automaton.has_words(length) for length in _lengths(gap)):
@@ -96,9 +96,9 @@ def _readings(
 ) -> tuple[Own, ...]:
     texts = [readings] if isinstance(readings, str) else readings
     if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
-        raise CaesuraError(f"The readings of gap {number} are a list of strings.")
+        raise CaesuraError(f"The readings of gap {number} must be a list of strings.")
     if len(texts) > MOST_READINGS:
-        raise CaesuraError(f"Gap {number} has more than {MOST_READINGS} readings to be weighed.")
+        raise CaesuraError(f"Gap {number} has more than {MOST_READINGS} readings: ask about fewer.")
     found = []
     for text in texts:
         letters, length = automaton_of_reading(kind, text)

@@ -1,4 +1,4 @@
-"""One request for a fill, and what it calls missing."""
+"""One request for a fill, and which values are missing in it."""
 
 from collections import abc
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Readings = abc.Mapping[int, abc.Sequence[str]] | abc.Sequence[str]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What `Filler.fill` is asked, as one of many for `Filler.fill_many`.
+    """The arguments of `Filler.fill` as an object, one of many for `Filler.fill_many`.
 
     Parameters
     ----------
@@ -27,23 +27,23 @@ class Request:
         The sequence in the user's own form, the path of a file, or an item that the kind has
         opened.
     missing
-        What is missing beside what the data itself marks: a slice, a list of steps, a mask over
-        steps or values, or, for text, a `Gap` of unknown length or a list of such.
+        What is missing, in addition to what the data itself marks: a slice, a list of steps, a mask
+        over steps or values, or, for text, a `Gap` of unknown length or a list of them.
     samples
         How many random fills to return.
     draws
-        How many random fills the answer is made of; by default as many as suit the kind.
+        How many random fills the answer is computed from; the default depends on the kind.
     strategy
         The name of a strategy or a strategy with its options; by default the model's own.
     seed
-        The source of all that is random.
+        The seed of the random numbers.
     seconds
         How long to search for better fills; by default as long as the strategy takes.
     patterns
-        For text: a regular expression that what is in a gap must match, by the gap's number.
+        For text: a regular expression that the content of a gap must match, by the gap's number.
     readings
-        For text: readings of one's own, of which the probability and rank are told, by the gap's
-        number.
+        For text: your own readings, by the gap's number. The answer has the probability and the
+        rank of each.
 
     Examples
     --------

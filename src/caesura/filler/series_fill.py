@@ -1,4 +1,4 @@
-"""What a filler answers with for series: draws of real numbers, their medians and quantiles."""
+"""The answers of a filler for series: draws of real numbers, their medians and quantiles."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +11,12 @@ from caesura.filler.passes import quantile_of
 
 
 class SeriesFill(Fill):
-    """A filled table: `best` has the medians of the draws, and the likeliest levels of categories.
+    """A filled table: `best` has the medians of the draws, and the most frequent levels.
 
     Attributes
     ----------
     drawn : array of shape (draws, places)
-        The random fills that the answer is made of, as the nets see them.
+        The random fills that the answer is computed from, as the nets see them.
 
     Examples
     --------
@@ -33,12 +33,12 @@ class SeriesFill(Fill):
 
     @property
     def drawn(self) -> Shaped[np.ndarray, "draws places"]:
-        """The random fills that the answer is made of, as the nets see them."""
+        """The random fills that the answer is computed from, as the nets see them."""
         return np.stack([one.values for one in self.completions[1:]])
 
     @property
     def candidates(self) -> list[Candidate]:
-        """None: two draws of real numbers are never alike."""
+        """None: two draws of real numbers are never equal."""
         return []
 
     @property
@@ -57,7 +57,7 @@ class SeriesFill(Fill):
         Returns
         -------
         table or list of tables
-            In the user's own form; a list if `q` is one. Categories have no quantiles: they are
+            In the user's own form; a list if `q` is a list. Categories have no quantiles: they are
             filled as in `best`.
         """
         levels = np.atleast_1d(q).tolist()
@@ -69,13 +69,13 @@ class SeriesFill(Fill):
         return tables if np.ndim(q) else tables[0]
 
     def probabilities(self) -> dict[str, Any]:
-        """Return, by the name of each category, how often each of its levels was drawn.
+        """Return a dict: for each category, how often each of its levels was drawn.
 
         Returns
         -------
         dict of tables
-            A column for each level; in the form of the user's table. What is observed has
-            probability 1.
+            Each table has a column for each level, in the form of the user's table. Observed levels
+            have probability 1.
         """
         means = self.sequence.values.copy()
         means[self.missing] = self.drawn.mean(axis=0)

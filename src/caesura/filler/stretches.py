@@ -1,4 +1,4 @@
-"""Long sequences, cut into stretches that are filled by themselves.
+"""Long sequences, cut into stretches that are filled separately.
 
 A stretch sees the steps around it. What is missing there stays unknown to it, so stretches are
 filled independently of each other, given what is observed. A stretch ends where nothing is missing

@@ -1,4 +1,4 @@
-"""What every kind of data can do: it opens a user's data as an `Item`."""
+"""The base classes of kinds: a `Kind` opens a user's data as an `Item`."""
 
 import os
 from abc import ABC, abstractmethod

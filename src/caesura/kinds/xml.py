@@ -47,7 +47,9 @@ class Reader:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise CaesuraError(f"The XML is nested more than {DEEPEST} deep at {self._where()}.")
+            raise CaesuraError(
+                f"The XML has more than {DEEPEST} levels of elements at {self._where()}."
+            )
         self.start(name.rpartition(":")[2], attributes)
 
     def _end(self, name: str) -> None:
@@ -57,7 +59,7 @@ class Reader:
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         """Refuse other encodings, since what is written has to agree with them."""
         if encoding is not None and encoding.lower() not in ("utf-8", "utf8"):
-            raise CaesuraError(f"The XML says that it is '{encoding}': save it as UTF-8.")
+            raise CaesuraError(f"The XML has the encoding '{encoding}': save it as UTF-8.")
 
     def _doctype(self, name: str, system: object, public: object, declares: int) -> None:
         """Refuse declarations: entities and default attributes can grow without bound."""

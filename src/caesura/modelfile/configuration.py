@@ -69,7 +69,7 @@ def decode(document: dict[str, Any]) -> Model[Architecture]:
     """Return the model of a document in today's format; raise for the first thing wrong with it."""
     kind, nets = document["kind"], document["nets"]
     if kind.keys() != {"name", "fields"}:
-        raise CaesuraError("The configuration has no proper kind.")
+        raise CaesuraError("The configuration has no valid kind.")
     for name in nets:
         lookup(dict.fromkeys(get_args(NetName)), name, "net")
     model = Model(

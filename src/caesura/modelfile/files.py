@@ -26,7 +26,8 @@ def write_model(path: str | os.PathLike[str], model: Model[Net], dtype: str = "f
     text = write(document)
     if (understood := parse(text, "configuration")) != document:
         raise CaesuraError(
-            "The texts of the model hold halves of characters, which JSON cannot store."
+            "The texts of the model have halves of characters (lone surrogates), "
+            "which JSON cannot store."
         )
     decode(upgraded(understood))  # raises if the file could not be read again
     write_bytes(place, pack(text, tensors))
@@ -42,7 +43,9 @@ def read_model(path: str | os.PathLike[str]) -> Model[Net]:
         tensors = container.tensors()
         # The sha256 is that of the document as it was written, before any upgrade.
         if digest(document, tensors) != document["sha256"]:
-            raise CaesuraError("It was altered: its sha256 is not the one it was written with.")
+            raise CaesuraError(
+                "It was changed or damaged: its sha256 is not the one it was written with."
+            )
         kind, strategy = configuration.kind, configuration.strategy
         return Model(kind, fill_in(nets, tensors), strategy, configuration.training)
 

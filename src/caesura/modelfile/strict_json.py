@@ -23,7 +23,7 @@ def parse(text: bytes | str, what: str) -> Any:
     except CaesuraError:
         raise
     except (ValueError, RecursionError):
-        raise CaesuraError(f"The {what} is not proper JSON.") from None
+        raise CaesuraError(f"The {what} is not valid JSON.") from None
     return plain(value, what)
 
 

@@ -46,7 +46,7 @@ def columns_of_format_1(fields: dict[str, Any]) -> dict[str, Any]:
         others = ("width", "calendar", "freq", "time", "add_rows")
         return {"columns": columns} | {key: fields[key] for key in others if key in fields}
     except (KeyError, TypeError, ValueError) as error:
-        raise CaesuraError("The columns of the series do not fit together.") from error
+        raise CaesuraError("The columns of the series do not agree with each other.") from error
 
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_1}

@@ -59,7 +59,7 @@ def check_entries(container: Container, expected: Mapping[str, jax.ShapeDtypeStr
             raise CaesuraError(f"The tensor '{name}' is not of the dtype {', '.join(DTYPES)}.")
         if shape != wanted:
             found = f"The tensor '{name}' has the shape {shape}"
-            raise CaesuraError(f"{found}, where the configuration wants {wanted}.")
+            raise CaesuraError(f"{found}, but the configuration requires {wanted}.")
         weights += math.prod(leaf.shape)
         size += math.prod(leaf.shape) * DTYPES[dtype].itemsize
     if weights > MOST_WEIGHTS:

@@ -1,4 +1,4 @@
-"""Nets of symbols, run by NumPy: nothing is compiled, so arrays of any size cost what they hold.
+"""Nets of symbols, run by NumPy without compilation, for arrays of any size.
 
 The cells and the heads are those of `caesura.nets.rnn`, with NumPy arrays as weights. Only the
 loops over steps are here. A batch stands in the last axis: W_h h is then a product as it is.

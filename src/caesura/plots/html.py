@@ -51,7 +51,8 @@ def text_html(
             piece = escape("".join(text[place] for place in places))
             parts.append(piece if chance is None else _shaded(piece, chance))
         parts.append(" …" if stop < len(text) else "")
-    return f'<div style="{MONO}">{"".join(parts)}</div>'
+    told = _note("The darker the background, the surer the model is.") if sure else ""
+    return f'<div style="{MONO}">{"".join(parts)}</div>{told}'
 
 
 def readings_html(gaps: Sequence[Readings]) -> str:
@@ -59,7 +60,8 @@ def readings_html(gaps: Sequence[Readings]) -> str:
     rows = []
     for number, readings in enumerate(gaps[:MOST_GAPS], 1):
         cells = "".join(
-            f'<td style="text-align:left">{_shaded(escape(str(part)), chance)} {chance:.0%}</td>'
+            f'<td style="text-align:left">{_shaded(escape(str(part)), chance)} '
+            f"{_percent(chance)}</td>"
             for part, chance in list(readings)[:MOST_READINGS]
         )
         rows.append(f'<tr><th style="text-align:left">gap {number}</th>{cells}</tr>')
@@ -165,6 +167,12 @@ def _rect(x: float, y: float, width: float, height: float, colour: str, alpha: f
 def _shaded(piece: str, chance: float) -> str:
     style = f"background:rgba({BLUE},{0.1 + 0.5 * chance:.2f});border-radius:2px"
     return f'<span style="{style}" title="{chance:.1%}">{piece}</span>'
+
+
+def _percent(chance: float) -> str:
+    if chance < 0.01:
+        return "&lt;1 %"
+    return "&gt;99 %" if 0.99 < chance < 1 else f"{100 * chance:.0f} %"
 
 
 def _note(text: str) -> str:

@@ -56,15 +56,15 @@ def fill_dataset(
     Parameters
     ----------
     ds
-        Rows with an `id`, unlike any other's, and in `data` a text, the bytes of a MIDI or MusicXML
-        file or a table in CSV; or in `path` the path of such a file. A column `missing` may hold
-        lists of steps.
+        Rows with a unique `id`. The column `data` has a text, the bytes of a MIDI or MusicXML file,
+        or a table in CSV. Or the column `path` has the path of such a file. A column `missing` may
+        hold lists of steps.
     model, output
         Paths that all workers can reach. Each worker loads the model once.
     draws, strategy, seed, kind_fields, arrangement
-        What is asked for every row, as in `caesura.scale.Run`.
+        The options for every row, as in `caesura.scale.Run`.
     batch
-        Rows that are filled and written at a time.
+        The number of rows that are filled and written at a time.
     workers
         The number of processes; by default one for each core of the cluster.
     report

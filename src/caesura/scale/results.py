@@ -1,4 +1,4 @@
-"""The directory of answers: Parquet files that are whole or not there, and how they were made."""
+"""The directory of answers: Parquet files, each complete or absent, and how they were made."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What a run over many rows does: a model, and what is asked of it for every row."""
+"""A run over many rows: a model, and the options for every row."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -39,18 +39,18 @@ Report = Callable[[Summary], None]
 
 @dataclass(frozen=True)
 class Run:
-    """A model, by a name or path that every worker can reach, and what is asked of it.
+    """A model, by a name or path that every worker can reach, and the options of its fills.
 
     Parameters
     ----------
     model
         The name of a model that comes with the library, or the path of a model file.
     draws
-        How many random fills each answer is made of; by default as many as suit the kind.
+        How many random fills each answer is computed from; the default depends on the kind.
     strategy
         The name of a strategy; by default the model's own.
     seed
-        The seed of the run. That of each row follows from it and from the row's id.
+        The seed of the run. The seed of each row follows from it and from the id of the row.
     kind_fields
         Other fields of the model's kind, such as ``{"gap_char": "?"}`` for text.
     arrangement
@@ -65,7 +65,7 @@ class Run:
     arrangement: Arranging | None = None
 
     def load(self) -> Filler:
-        """Load the model, and check that all that is asked can be asked of it."""
+        """Load the model, and check that it can do everything that is asked."""
         filler = load(self.model)
         if self.draws is not None:
             whole_number("draws", self.draws, 1)
@@ -74,12 +74,12 @@ class Run:
         wanted = filler.kind.arranging
         if self.arrangement is not None and not isinstance(self.arrangement, wanted or ()):
             raise CaesuraError(
-                f"A {type(self.arrangement).__name__} is not for {filler.kind.name}."
+                f"A {type(self.arrangement).__name__} cannot be used for {filler.kind.name}."
             )
         return filler.with_kind(**self.kind_fields)
 
     def record(self) -> dict[str, Any]:
-        """Return what decides the answers, as JSON can hold it."""
+        """Return everything that determines the answers, as values that JSON can hold."""
         return {
             "model": read_info(find_model(self.model))["sha256"],
             "draws": self.draws,
@@ -90,12 +90,12 @@ class Run:
         }
 
     def seed_of(self, name: str) -> int:
-        """Return the seed of the row with this id, wherever in the data it stands."""
+        """Return the seed of the row with this id; its place does not matter."""
         digest = hashlib.sha256(f"{self.seed} {name}".encode()).digest()
         return int.from_bytes(digest[:4], "big")
 
     def request(self, filler: Filler, row: Mapping[str, Any]) -> Request:
-        """Return what is asked by one row, whose data is read here."""
+        """Return the request of one row, whose data is read here."""
         item, missing = open_row(filler.kind, row), row.get(MISSING)
         if self.arrangement is not None:
             if missing is not None:

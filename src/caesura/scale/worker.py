@@ -1,4 +1,4 @@
-"""Who fills batches of rows: the model is loaded once, and every batch leaves a file."""
+"""A worker that fills batches of rows: it loads the model once and writes a file for each batch."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every strategy can do, and the form of its answers."""
+"""The base class of strategies, and the form of their answers."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Keys for random numbers, such that a window's numbers depend on its own key alone."""
+"""Keys for random numbers: the numbers of a window depend only on its own key."""
 
 from typing import NamedTuple
 

@@ -35,7 +35,9 @@ from caesura.strategies.window import Window
 
 
 class OneWay(Strategy):
-    """Eqs. (1), (2) and (6): the log-probability is exact; marginals average over random fills.
+    """Filling from left to right by the forward net, Eqs. (1), (2) and (6).
+
+    The log-probability is exact. Marginals average over random fills.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What may stand in the gaps of a window."""
+"""Rules for the content of the gaps of a window."""
 
 from typing import NamedTuple
 

@@ -47,22 +47,22 @@ class Search(Strategy):
     """The most probable fills, by a beam search from left to right.
 
     The distribution is p(x, what follows)^(1 − weight) · q(x)^weight, normalised. Here p is the
-    forward net, and q(x) the product of what the bidirectional net says of each missing step, given
-    what stands to the left of it and what is observed to the right. The beam keeps the `width` best
-    beginnings of a fill at every step. The normaliser is the sum over the fills that the beam
-    finds, which is exact, plus an estimate for all others from `draws` random fills. They are drawn
-    step by step, from p^(1 − weight) · q^weight, normalised at each step. The standard error is
-    wide rather than narrow where few of them are outside of the beam, but too small if the fills
-    that were missed are much more probable than it was to draw them.
+    forward net. q(x) is the product, over the missing steps, of the probabilities that the
+    bidirectional net gives to each step, given everything to its left and what is observed to its
+    right. The beam keeps the `width` best beginnings of a fill at every step. The normaliser is the
+    sum over the fills that the beam finds, which is exact, plus an estimate for all others from
+    `draws` random fills. They are drawn step by step, from p^(1 − weight) · q^weight, normalised at
+    each step. The standard error is rather too large if few of them are outside of the beam. It is
+    too small if the fills that were missed are much more probable than the chance to draw them.
 
     Parameters
     ----------
     width
-        The most fills that the beam keeps (default 128).
+        The number of beginnings that the beam keeps (default 128).
     draws
-        The number of random fills that the rest of the normaliser is estimated from (default 32).
+        The number of random fills from which the rest of the normaliser is estimated (default 32).
     lookahead
-        How many steps after the last missing one the forward net scores (default 20).
+        How many steps after the last missing step the forward net scores (default 20).
     weight
         The weight of the bidirectional net, from 0 to 1 (default 0.5).
     within
@@ -93,7 +93,7 @@ class Search(Strategy):
         if not self.within >= 0:
             raise CaesuraError(f"The option 'within' is at least 0, not {self.within!r}.")
         if not 0 <= self.weight <= 1:
-            raise CaesuraError(f"The option 'weight' is from 0 to 1, not {self.weight!r}.")
+            raise CaesuraError(f"The option 'weight' must be from 0 to 1, not {self.weight!r}.")
 
     def check(self, net: Any) -> None:
         if not isinstance(net, Pair):
@@ -115,7 +115,7 @@ class Search(Strategy):
     def search(
         self, key: Seeds, net: Pair, window: Window, rules: Sequence[Rule | None] | None = None
     ) -> Found:
-        """Return the most probable fills of each window, of those that its rule allows."""
+        """Return the most probable fills of each window, among those that its rule allows."""
         walks = self._walk(key, net, window, rules=rules)
         rows = map(self._found, walks, np.asarray(window.values))
         return Found(*map(np.stack, zip(*rows, strict=True)))
@@ -161,9 +161,10 @@ class Search(Strategy):
         return (1 - self.weight) * log_p + self.weight * log_q
 
     def promise(self, log_q: Float[np.ndarray, "*n"], log_p: Float[np.ndarray, "*n"]) -> Any:
-        """Return by what the beam keeps beginnings of fills.
+        """Return the score by which the beam keeps beginnings of fills.
 
-        The bidirectional net counts for more than in the whole, since it alone knows what follows.
+        The bidirectional net has a larger weight than in the distribution, since only this net
+        knows what follows.
         """
         weight = (1 + self.weight) / 2
         return (1 - weight) * log_p + weight * log_q

@@ -48,15 +48,15 @@ class Particle(NamedTuple):
 class SIR(Strategy):
     """Sampling importance resampling from the posterior of the forward net.
 
-    K particles are drawn as by `nade`, each in a random order σ. A fill is one of them, chosen with
+    K particles are drawn as in `nade`, each in a random order σ. A fill is one of them, chosen with
     probability proportional to w = p(x, what follows) / q(x | σ), where p is the forward net and q
     the bidirectional one. So a fill x has the probability E[p(x, what follows) / Z], where Z is the
     mean weight of x, in a random order, and of K − 1 other particles. This holds for any K; the
     distribution approaches the posterior as K grows. The fills that one call draws for a window are
     chosen from the same particles: each has this distribution, but they are not independent, unless
-    they are `apart`.
-    `marginals` average what the bidirectional net says of a step given the other steps of each
-    particle, by their weights, so that a value is possible even if no particle has it.
+    they are `apart`. `marginals` average, over the particles by their weights, the distribution
+    that the bidirectional net gives to a step, given the other steps of the particle. So a value is
+    possible even if no particle has it.
 
     Parameters
     ----------

@@ -84,8 +84,8 @@ class Checkpoints:
         saved: dict[str, Any] = json.loads(header["__metadata__"]["caesura"])
         if saved["run"] != self.run:
             raise CaesuraError(
-                f"The checkpoint '{path}' is of another run: its data, recipe, seed or versions "
-                "differ; remove its directory to start again."
+                f"The checkpoint '{path}' belongs to another run: its data, recipe, seed or "
+                "versions differ; remove its directory to start again."
             )
         tensors = safetensors.numpy.load(content)
         members = jax.tree.unflatten(

@@ -1,4 +1,4 @@
-"""Data for a training: its items as numbers, split into what is learnt from and what validates."""
+"""Data for a training: its items as numbers, split into training and validation data."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -70,11 +70,11 @@ def prepare(
 def as_list(data: object) -> list[Any]:
     """Return the data as a list of items and paths."""
     if isinstance(data, str):
-        raise CaesuraError("Data to learn from is a list, not one string.")
+        raise CaesuraError("Data to learn from must be a list, not one string.")
     if isinstance(data, Path) or getattr(data, "ndim", 0) == 2:  # one path, array or table
         return [data]
     if not isinstance(data, Iterable):
-        raise CaesuraError(f"Data to learn from is a list, not {type(data).__name__}.")
+        raise CaesuraError(f"Data to learn from must be a list, not {type(data).__name__}.")
     return list(data)
 
 

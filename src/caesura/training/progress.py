@@ -1,4 +1,4 @@
-"""How running work shows itself on stderr: live bars in a terminal, else a line now and then."""
+"""Progress on stderr: live bars in a terminal, otherwise a line from time to time."""
 
 import sys
 import time

@@ -97,11 +97,13 @@ class Recipe:
         if self.gap and not 1 <= shortest <= longest:
             raise CaesuraError(f"There are no gaps of {shortest} to {longest} steps.")
         if self.gap_lengths == "even" and longest >= self.every:
-            raise CaesuraError(f"A gap of {longest} steps does not fit in every {self.every}.")
+            raise CaesuraError(f"A gap of {longest} steps does not fit into every {self.every}.")
         if self.in_order and (not self.gap or self.net == "forward"):
-            raise CaesuraError("Only a bidirectional net with gaps learns to fill them in order.")
+            raise CaesuraError("The option 'in_order' needs a bidirectional net and gaps.")
         if self.targets == "gaps" and not self.gap:
-            raise CaesuraError("Only gaps are to be predicted, but the recipe makes none.")
+            raise CaesuraError(
+                "Only gaps should be predicted (targets), but the recipe makes none."
+            )
         if self.length <= self.burn_in * (2 if self.net == "bidirectional" else 1):
             raise CaesuraError(
                 f"A burn-in of {self.burn_in} leaves nothing of {self.length} steps."
@@ -184,7 +186,7 @@ def _read(name: str) -> dict[str, Any]:
     except OSError as error:
         raise cannot_read(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise CaesuraError(f"The recipe '{path}' is not proper TOML: {error}.") from error
+        raise CaesuraError(f"The recipe '{path}' is not valid TOML: {error}.") from error
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -193,12 +195,12 @@ def _typed(name: str, value: Any) -> Any:
     if kind == Numbers:
         rates = value if isinstance(value, list | tuple) else [value]
         if not rates:
-            raise CaesuraError(f"The option '{name}' is a number or a list of numbers.")
+            raise CaesuraError(f"The option '{name}' must be a number or a list of numbers.")
         return tuple(_number(name, rate, 0.0, math.inf) for rate in rates)
     if kind == Steps and isinstance(value, list | tuple):
         if len(value) != 2:
             raise CaesuraError(
-                f"The option '{name}' is a number of steps, or a list of the least and the most."
+                f"The option '{name}' must be a number of steps, or a list [least, most]."
             )
         return tuple(whole_number(name, steps, 0) for steps in value)
     if get_origin(kind) is Literal:
@@ -208,7 +210,7 @@ def _typed(name: str, value: Any) -> Any:
     if kind is float:
         return _number(name, value, -1.0, math.inf)
     if kind is str and not isinstance(value, str):
-        raise CaesuraError(f"The option '{name}' is a word, not {value!r}.")
+        raise CaesuraError(f"The option '{name}' must be a word, not {value!r}.")
     return value
 
 
@@ -219,5 +221,5 @@ def _number(name: str, value: Any, above: float, below: float) -> float:
             number = float(value)
     if not above < number < below:
         bounds = f"above {above:g}" if math.isinf(below) else f"between {above:g} and {below:g}"
-        raise CaesuraError(f"The option '{name}' is a number {bounds}, not {value!r}.")
+        raise CaesuraError(f"The option '{name}' must be a number {bounds}, not {value!r}.")
     return number

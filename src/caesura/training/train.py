@@ -50,30 +50,31 @@ def train(
 ) -> Filler:
     """Train a filler: the nets of one or more recipes, and a one-gram.
 
-    If `jax.distributed` has joined several processes, each calls this with the same arguments:
-    they share every batch, the first one writes the checkpoints, and all return the same filler.
+    If several processes are connected by `jax.distributed`, each must call this function with the
+    same arguments. They share every batch, the first one writes the checkpoints, and all return
+    the same filler.
 
     Parameters
     ----------
     data : Path or iterable
-        What to learn from: strings for text, songs or piano rolls for music, tables for series,
-        or paths of files and directories of them. A directory of packed texts may be larger than
+        The training data: strings for text, songs or piano rolls for music, tables for series,
+        or paths of files and directories. A directory of packed texts may be larger than
         memory.
     kind : str
         `"text"`, `"music"` or `"series"`.
     recipe : str, optional
-        The name of a recipe or the path of a TOML file, or two of them with a comma between, one
+        The name of a recipe or the path of a TOML file, or two of them separated by a comma, one
         for a bidirectional and one for a forward net. The default is `"nade"`, and `"series"` for
         series.
     seed : int
         The same seed on the same data gives the same weights.
     valid : Path or iterable, optional
-        What to validate on, in the form of `data`. By default a part of the data is held out.
+        The validation data, in the form of `data`. By default a part of the data is held out.
     start : Filler, optional
         A model to start from instead of random weights. Its kind is kept, so the data is read by
         its alphabet; a net that it lacks is new.
     checkpoints : path, optional
-        A directory in which the training is saved as it goes.
+        A directory for checkpoints, which are written during the training.
     resume : bool
         Continue from the checkpoints of an earlier run. The weights at the end are the same, bit
         for bit, as if that run had not been interrupted.
@@ -86,13 +87,13 @@ def train(
         `caesura.training.loop.Stopped`.
     **overrides
         Any field of the recipe (`hidden=256`, `steps=2000`) or of the kind (`gap_char="?"`). With
-        two recipes they are for both nets, except for `gap` and `gap_lengths`: a net that is not
-        told what is missing keeps those of its recipe.
+        two recipes they are for both nets, except for `gap` and `gap_lengths`: they are only for
+        the net that has a missing-value input.
 
     Returns
     -------
     Filler
-        With the nets that were best on the validation data.
+        It has the weights that were best on the validation data.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def _choose(
 ) -> list[Chosen]:
     """Return the recipes named, which must train different nets of one model."""
     if not isinstance(recipe, str):
-        raise CaesuraError(f"A recipe is given by its name, not by {type(recipe).__name__}.")
+        raise CaesuraError(f"A recipe must be given by its name, not by {type(recipe).__name__}.")
     names = [name.strip() for name in recipe.split(",")]
     chosen = [choose(name, kind, kind_type.options, overrides) for name in names]
     if len(names) > 1:
@@ -167,7 +168,7 @@ def _choose(
     for one in chosen[1:]:
         if one.kind_fields != chosen[0].kind_fields:
             raise CaesuraError(
-                f"The recipes '{chosen[0].name}' and '{one.name}' want different fields of {kind}."
+                f"The recipes '{chosen[0].name}' and '{one.name}' need different fields of {kind}."
             )
     directions = [one.recipe.net for one in chosen]
     if len(set(directions)) < len(directions):

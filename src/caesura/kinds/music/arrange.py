@@ -1,4 +1,4 @@
-"""What a composer may ask of a gap: notes that stay, keys that sound or stay silent, one voice."""
+"""Conditions for a gap in music: notes that stay, keys that sound or stay silent, one voice."""
 
 import re
 from collections.abc import Iterable
@@ -153,7 +153,9 @@ def parse_keys(text: str) -> range:
     first, dash, last = text.partition("-")
     ends = [_pitch(first, text), _pitch(last if dash else first, text)]
     if ends[1] < ends[0]:
-        raise CaesuraError(f"The pitches '{text}' run downwards: the lower comes first.")
+        raise CaesuraError(
+            f"The pitches '{text}' are in the wrong order: write the lower pitch first."
+        )
     return range(ends[0] - LOWEST_KEY, ends[1] - LOWEST_KEY + 1)
 
 

@@ -1,4 +1,4 @@
-"""Which of some random fills of music is the answer.
+"""The choice of the best among random fills of music.
 
 The most probable piano roll is nearly silent, as the most probable toss of a biased coin is the
 same side every time. So the likeliest of many fills is the thinnest, and not what music is like.

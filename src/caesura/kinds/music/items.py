@@ -113,7 +113,7 @@ class SongItem(MusicItem):
             return []
         return [
             f"{self.name} has notes around the gap that are too short for the model's grid of "
-            f"{self.steps_per_beat} steps to the quarter note: new notes keep to the grid."
+            f"{self.steps_per_beat} steps to the quarter note: new notes follow the grid."
         ]
 
     def steps_of_bars(self, first: int, stop: int) -> slice:

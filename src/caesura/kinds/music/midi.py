@@ -40,10 +40,11 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Song:
-    """A MIDI file of format 0 or 1: tracks that sound together, in ticks of a quarter note.
+    """A MIDI file of format 0 or 1: tracks that sound together; time is counted in ticks.
 
-    Events keep their bytes, whatever they mean; only a status byte that a file leaves out, because
-    the event before has the same, is written out. Every track ends with its end-of-track event.
+    Events keep their bytes. There is one exception: if a file leaves out a status byte because the
+    event before has the same one, the byte is written. Every track ends with its end-of-track
+    event.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class Song:
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "The song") -> "Song":
-        """Return the song that the content of a MIDI file stands for.
+        """Return the song from the content of a MIDI file.
 
         Parameters
         ----------
@@ -101,11 +102,11 @@ class Song:
         except _BrokenError as broken:
             raise CaesuraError(f"{name} {broken}.") from None
         except (IndexError, struct.error):
-            raise CaesuraError(f"{name} is broken: it breaks off in the middle.") from None
+            raise CaesuraError(f"{name} is damaged: it ends in the middle.") from None
 
     @classmethod
     def from_roll(cls, roll: Any, steps_per_beat: int, beats_per_minute: float = 120) -> "Song":
-        """Return a song that sounds like a roll; a key that stays on is one long note.
+        """Return a song with the notes of a piano roll; a key that stays on is one long note.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class Song:
         Raises
         ------
         CaesuraError
-            If something is missing in the roll, or it is no roll.
+            If the roll has missing values, or is not a roll.
         """
         steps_per_beat = whole_number("steps_per_beat", steps_per_beat, 1, 96)
         sequence = read_roll(roll)
@@ -157,7 +158,7 @@ class Song:
         return b"".join(chunks) + self.rest
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the song to a file: all of it, or nothing."""
+        """Write the song to a file, completely or not at all."""
         write_bytes(path, self.to_bytes())
 
     def __repr__(self) -> str:
@@ -172,7 +173,7 @@ class Song:
     def bars(self) -> list[Fraction]:
         """The ticks at which the bars start: 4/4 until a time signature says otherwise.
 
-        A new time signature starts a bar, even within another.
+        A new time signature starts a new bar, even in the middle of a bar.
         """
         sections = [(0, Fraction(4))]  # ticks, and the beats of a bar from there on
         for tick, data in self._meta_events(TIME_SIGNATURE):
@@ -193,7 +194,7 @@ class Song:
         return starts
 
     def seconds(self, ticks: list[int]) -> list[float]:
-        """Return when ticks are reached, at the tempo of the song."""
+        """Return the times of ticks in seconds, at the tempo of the song."""
         tempo = {0: BEAT}
         for tick, data in self._meta_events(TEMPO):
             if len(data) == 6:
@@ -233,9 +234,9 @@ def _parse(content: bytes) -> tuple[int, tuple[tuple[Event, ...], ...], int, byt
     if kind == 2:
         raise _BrokenError("is of MIDI format 2, whose tracks do not sound together")
     if kind > 2 or size < 6:
-        raise _BrokenError("is broken: its header makes no sense")
+        raise _BrokenError("is damaged: its header is not valid")
     if division == 0:
-        raise _BrokenError("is broken: its beats have no ticks")
+        raise _BrokenError("is damaged: its beats have no ticks")
     if division >= 0x8000:
         raise _BrokenError("counts time in SMPTE frames instead of beats")
     at = 8 + size
@@ -283,10 +284,10 @@ def _stop(body: bytes, at: int, status: int) -> int:
         size, start = _read_number(body, at + (status == META))
         return start + size
     if not NOTE_OFF <= status < SYSEX:
-        raise _BrokenError("is broken: it has an event of no known kind")
+        raise _BrokenError("is damaged: it has an event of an unknown type")
     stop = at + (1 if 0xC0 <= status < 0xE0 else 2)  # programs and pressures are one byte
     if any(byte >= 0x80 for byte in body[at:stop]):
-        raise _BrokenError("is broken: it has an event with a number out of range")
+        raise _BrokenError("is damaged: it has an event with a number out of range")
     return stop
 
 
@@ -297,7 +298,7 @@ def _read_number(body: bytes, at: int) -> tuple[int, int]:
         number = number << 7 | body[place] & 0x7F
         if body[place] < 0x80:
             return number, place + 1
-    raise _BrokenError("is broken: it has a number that is too large")
+    raise _BrokenError("is damaged: it has a number that is too large")
 
 
 def _write_number(number: int) -> bytes:

@@ -120,7 +120,7 @@ class ScoreReader(Reader):
         at, above = self.parser.CurrentByteIndex, self._open[-2:-1]
         self._words = None
         if not above and name != "score-partwise":
-            other = "It is ordered by measures" if name == "score-timewise" else "It is no score"
+            other = "It is ordered by measures" if name == "score-timewise" else "It is not a score"
             raise CaesuraError(f"The XML is not a MusicXML score of parts: {other.lower()}.")
         if name in SCALED:
             self._number_start = after_tag(self.content, at)
@@ -283,7 +283,7 @@ def read_parts(content: bytes) -> ScoreReader:
 
 def _number(words: str, name: str) -> Fraction:
     if not NUMBER.fullmatch(words):
-        raise CaesuraError(f"The XML has a <{name}> that is no number: '{words}'.")
+        raise CaesuraError(f"The XML has a <{name}> that is not a number: '{words}'.")
     return Fraction(words.strip())
 
 

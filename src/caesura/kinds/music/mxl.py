@@ -36,7 +36,7 @@ def unpack(content: bytes, name: str) -> bytes:
     except (*BROKEN, KeyError, ValueError) as error:
         if isinstance(error, CaesuraError):
             raise
-        raise CaesuraError(f"{name} is not a whole compressed MusicXML file.") from error
+        raise CaesuraError(f"{name} is not a complete compressed MusicXML file.") from error
 
 
 def repack(content: bytes, score: bytes, name: str) -> bytes:
@@ -52,7 +52,7 @@ def repack(content: bytes, score: bytes, name: str) -> bytes:
     except (*BROKEN, KeyError, ValueError) as error:
         if isinstance(error, CaesuraError):
             raise
-        raise CaesuraError(f"{name} is not a whole compressed MusicXML file.") from error
+        raise CaesuraError(f"{name} is not a complete compressed MusicXML file.") from error
     return packed.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Who plays a new note: of the voices that are free, the one whose range is nearest to it."""
+"""The voice of a new note: among the voices that are free, the one with the nearest range."""
 
 from bisect import bisect_right
 from itertools import pairwise

@@ -106,7 +106,9 @@ def learn_columns(
         elif columns is not None:
             raise CaesuraError(f"The column '{name}' cannot be a covariate and be filled as well.")
     if not levels:
-        raise CaesuraError("The table has no column of numbers to fill, and none of few levels.")
+        raise CaesuraError(
+            "The table has no column to fill: neither numbers nor a category of few levels."
+        )
     names = [*sorted(levels, key=lambda name: bool(levels[name])), *informing]
     for name in named:
         if name not in names:
@@ -133,7 +135,9 @@ def _chosen(asked: Any, known: list[str], what: str) -> list[str]:
     names, columns = [], dict.fromkeys(known)
     for one in [asked] if isinstance(asked, str | int) else asked:
         if isinstance(one, int | np.integer) and not 0 <= one < len(known):
-            raise CaesuraError(f"There is no column {one}: they are 0 to {len(known) - 1}.")
+            raise CaesuraError(
+                f"There is no column {one}: columns are numbered from 0 to {len(known) - 1}."
+            )
         names.append(known[one] if isinstance(one, int | np.integer) else str(one))
         lookup(columns, names[-1], "column")
     if len(set(names)) < len(names):
@@ -177,7 +181,7 @@ def _levels_of(parts: List[Any], name: str) -> tuple[Level, ...]:
     levels = find_levels(parts)
     if not 2 <= len(levels) <= MOST:
         raise CaesuraError(
-            f"The column '{name}' is not of numbers, nor a category of 2 to {MOST} levels."
+            f"The column '{name}' holds neither numbers nor a category of 2 to {MOST} levels."
         )
     return levels
 
@@ -190,11 +194,11 @@ def finite_numbers(column: Any, name: str) -> Float64[np.ndarray, " T"]:
     """Return the numbers of a column, none of which may be infinite."""
     numbers = tables.numbers(column)
     if numbers is None:
-        raise CaesuraError(f"The column '{name}' is not of numbers.")
+        raise CaesuraError(f"The column '{name}' does not hold numbers.")
     if (infinite := np.isinf(numbers)).any():
         raise CaesuraError(
             f"The column '{name}' is infinite in row {int(np.argmax(infinite))}: "
-            "a number that is not known is NaN."
+            "use NaN for a number that is not known."
         )
     return numbers
 
@@ -245,7 +249,7 @@ def _limit(pair: Any) -> tuple[float | None, float | None]:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise CaesuraError(
-            f"Bounds are a lower and an upper number, or None, not {pair!r}."
+            f"Bounds must be a lower and an upper number, or None, not {pair!r}."
         ) from None
     if low is not None and high is not None and not low < high:
         raise CaesuraError(

@@ -21,7 +21,7 @@ def with_numbers(
         if np.abs(tables.as_numbers(column)[~where]).max(initial=0) > EXACT:
             raise CaesuraError(
                 f"The column '{name}' has whole numbers beyond 2^53, "
-                "which cannot stand beside the real numbers that fill its gaps."
+                "which cannot be stored beside the real numbers that fill its gaps."
             )
         column = column.astype("Float64" if hasattr(column.dtype, "na_value") else np.float64)
     # Of the type of the column, so that pandas has nothing to cast.

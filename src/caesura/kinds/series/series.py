@@ -100,7 +100,7 @@ class Series(Kind):
         twins = len({column.name for column in self.columns}) < len(self.columns)
         fit = all(column.fits(self.width) for column in self.columns)
         if not self.filled or order != sorted(order) or twins or not fit:
-            raise CaesuraError("The columns of the series do not fit together.")
+            raise CaesuraError("The columns of the series do not agree with each other.")
 
     @classmethod
     def load(cls, path: Path) -> Any:

@@ -169,7 +169,9 @@ def read_csv(text: str) -> Any:
         try:
             return _parse_csv(text, len(names))
         except pd.errors.ParserWarning:
-            raise CaesuraError(f"Rows have more cells than the header's {len(names)}.") from None
+            raise CaesuraError(
+                f"A row has more cells than the header, which has {len(names)}."
+            ) from None
 
 
 def read_words(text: str, width: int) -> Any:

@@ -97,14 +97,15 @@ def check_frequency(frequency: Any) -> str:
     except (ValueError, AttributeError, TypeError, OverflowError):
         pass
     raise CaesuraError(
-        f"A frequency is written as pandas does, 'h', '15min' or 'MS', not {frequency!r}."
+        f"A frequency must be written as in pandas, such as 'h', '15min' or 'MS', "
+        f"not {frequency!r}."
     )
 
 
 def choose_frequency(index: Any, asked: Any) -> str:
     """Return the frequency asked for, or one whose grid has all times; '' if none is found."""
     if asked is not None and index is None:
-        raise CaesuraError("A frequency is for rows that have times.")
+        raise CaesuraError("A frequency can only be given if the rows have times.")
     if asked is not None:
         return check_frequency(asked)
     if index is None or len(index) < 3:
@@ -135,7 +136,7 @@ def choose_calendar(index: Any, asked: Any) -> tuple[str, ...]:
     """
     if asked != "auto":
         if asked and index is None:
-            raise CaesuraError("The calendar needs rows that have times.")
+            raise CaesuraError("The calendar can only be used if the rows have times.")
         return tuple(asked or ())
     if index is None or len(index) < 2:
         return ()

@@ -54,9 +54,9 @@ def check_alphabet(alphabet: Any) -> str:
     """Return an alphabet, or raise an error if it is none."""
     wanted = "'learn', 'paper' or a string of symbols"
     if not isinstance(alphabet, str) or not alphabet:
-        raise CaesuraError(f"The alphabet is {wanted}, not {alphabet!r}.")
+        raise CaesuraError(f"The alphabet must be {wanted}, not {alphabet!r}.")
     twice, count = Counter(alphabet).most_common(1)[0]
     if count > 1:
         again = f"The alphabet holds {twice!r} twice"
-        raise CaesuraError(f"{again}, but it is {wanted}, each of them once.")
+        raise CaesuraError(f"{again}, but it must be {wanted}, each of them once.")
     return alphabet

@@ -1,4 +1,4 @@
-"""New letters for places in a text, and where they are once they are written."""
+"""New letters for places in a text, and their places in the new text."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -41,7 +41,7 @@ def words_of(normalise: object) -> frozenset[str]:
     ['blanks', 'case', 'marks', 'punctuation', 'sigma']
     """
     if not isinstance(normalise, str):
-        raise CaesuraError(f"The option 'normalise' is a string of words, not {normalise!r}.")
+        raise CaesuraError(f"The option 'normalise' must be a string of words, not {normalise!r}.")
     words: set[str] = set()
     for word in normalise.replace(",", " ").split():
         lookup(WORDS | PRESETS, word, "normalisation")

@@ -151,8 +151,8 @@ def check_brackets(brackets: Any) -> None:
     whole = isinstance(brackets, str) and (not brackets or len(brackets) == len({*brackets}) == 2)
     if not whole or set(brackets) & set(TAKEN):
         raise CaesuraError(
-            f"The 'brackets' are two different characters such as '{{}}', but no digits, '-', '?' "
-            f"or '\\', or they are '' for none, not {brackets!r}."
+            f"The 'brackets' must be two different characters such as '{{}}', but no digits, '-', "
+            f"'?' or '\\', or '' for none, not {brackets!r}."
         )
 
 
@@ -188,9 +188,9 @@ def _problem(lengths: Lengths) -> str | None:
     """Return what is wrong with the lengths of a gap, as the rest of a sentence about them."""
     shortest, longest = lengths
     if longest < shortest:
-        return "has its smaller number last"
+        return "must have its smaller number first"
     if longest == 0:
-        return "holds no character"
+        return "has no characters"
     if longest > LONGEST_GAP:
         return f"is too long, since such gaps have at most {LONGEST_GAP} characters"
     return None

@@ -72,7 +72,7 @@ def automaton_of(kind: Text, pattern: str, longest: int) -> Automaton:
     except re.error as error:
         raise CaesuraError(f"{named} is not a regular expression: {error.msg}.") from None
     except _NotUnderstoodError as error:
-        raise CaesuraError(f"{named} has {error}, which a search cannot follow.") from None
+        raise CaesuraError(f"{named} has {error}, which is not supported.") from None
     except (TooLargeError, RecursionError, OverflowError):
         raise CaesuraError(f"{named} is too large: write a simpler one.") from None
 

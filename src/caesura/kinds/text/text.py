@@ -104,7 +104,7 @@ class Text(Kind):
         words_of(self.normalise)
         _ = self.lost_states
         if not isinstance(self.divided, bool):
-            raise CaesuraError(f"The option 'divided' is true or false, not {self.divided!r}.")
+            raise CaesuraError(f"The option 'divided' must be true or false, not {self.divided!r}.")
 
     @classmethod
     def path_of(cls, data: Any) -> Path | None:
@@ -171,7 +171,9 @@ class Text(Kind):
         elif alphabet_size is None:
             symbols = check_alphabet(PAPER if alphabet == "paper" else alphabet)
         else:
-            raise CaesuraError("An 'alphabet_size' is for an alphabet that is learnt.")
+            raise CaesuraError(
+                "The option 'alphabet_size' can only be used if the alphabet is learnt."
+            )
         if not counts.any():
             raise CaesuraError("There is no text to learn from.")
         if not counts[codes_of(symbols)].any():
@@ -215,8 +217,8 @@ class Text(Kind):
             return replace(item, kind=self)
         if item.has_other_gaps:
             raise CaesuraError(
-                "The text has gaps that it does not mark itself, whose places depend on the kind: "
-                "open it with this kind first, and say what is missing then."
+                "The text has gaps that are not marked in the text itself: "
+                "open it with this kind first, then specify what is missing."
             )
         again = replace(self.open(item.original), signature=item.signature)
         return again if item.lengths is None else again.with_range(item.lengths)
@@ -245,7 +247,7 @@ class Text(Kind):
     def lost_states(self) -> frozenset[str]:
         """Which letters of an edition count as lost."""
         if not isinstance(self.lost, str):
-            raise CaesuraError(f"The option 'lost' is a string of words, not {self.lost!r}.")
+            raise CaesuraError(f"The option 'lost' must be a string of words, not {self.lost!r}.")
         words = self.lost.replace(",", " ").split()
         for word in words:
             lookup(dict.fromkeys(STATES), word, "state of letters that can count as lost")
@@ -262,10 +264,7 @@ class Text(Kind):
     def html(self, fill: Any) -> str:
         from caesura.plots.html import text_html
 
-        # In other notations, steps are letters: the net's own are shown, and a point for others.
-        letters = [self.alphabet[v] if v >= 0 else "·" for v in fill.values[:, 0].tolist()]
-        text = fill.best if self.notation == "plain" else "".join(letters)
-        return text_html(text, fill.places[:, 0], fill.confidence) + super().html(fill)
+        return text_html(fill.best, fill.places[:, 0], fill.confidence) + super().html(fill)
 
     @cached_property
     def numbers(self) -> Int32[np.ndarray, " codes"]:
@@ -377,4 +376,4 @@ class TextItem(Item):
 
 def _check_gap_char(gap_char: Any) -> None:
     if not isinstance(gap_char, str) or len(gap_char) != 1:
-        raise CaesuraError(f"The 'gap_char' is one character, not {gap_char!r}.")
+        raise CaesuraError(f"The 'gap_char' must be one character, not {gap_char!r}.")

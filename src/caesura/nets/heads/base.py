@@ -1,4 +1,4 @@
-"""What every head can do: give the distribution of one frame from the states around its step."""
+"""The base class of heads: the distribution of a frame from the states around its step."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
