@@ -12,7 +12,9 @@ import jax
 from caesura import datasets
 from caesura.datasets.folder import Folder
 from caesura.errors import CaesuraError
+from caesura.reproduce.measures import words
 from caesura.reproduce.plan import Subject, Training
+from caesura.reproduce.results import MODELS, Identity
 
 
 class Sets:
@@ -50,6 +52,20 @@ def fingerprint(training: Training, seed: int) -> str:
         "seed": seed,
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def identity_of(subject: Subject, seed: int) -> Identity:
+    """Return the identity of the row of a training itself."""
+    return Identity(
+        item=MODELS,
+        dataset=subject.dataset,
+        strategy="",
+        recipe="+".join(t.choose(t.fields).name for t in subject.trainings),
+        x=None,
+        seed=seed,
+        settings=words(subject.trainings[0].fields),
+        fingerprint=fingerprints(subject, seed),
+    )
 
 
 def model_path(out: Path, name: str) -> Path:

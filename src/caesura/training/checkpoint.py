@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ def _files(directory: Path) -> list[Path]:
     return sorted(directory.glob("*.checkpoint"))
 
 
-def _read_header(file: IO[bytes]) -> dict[str, Any]:
+def _read_header(file: io.BufferedIOBase) -> dict[str, Any]:
     header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     saved: dict[str, Any] = json.loads(header["__metadata__"]["caesura"])
     return saved
@@ -58,9 +58,7 @@ class Checkpoints:
     sha256. One that another run wrote (with other data, recipe or seed) is refused.
     """
 
-    def __init__(
-        self, directory: Path, run: str, warn: Callable[[str], None], *, kept: int = KEPT
-    ):
+    def __init__(self, directory: Path, run: str, warn: Callable[[str], None], *, kept: int = KEPT):
         self.directory = directory
         self.run = run
         self.warn = warn

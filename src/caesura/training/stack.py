@@ -98,8 +98,8 @@ def _common(recipe: Recipe) -> Recipe | None:
         return None
     told = "none" if recipe.missing_input == "added" else recipe.missing_input
     rates = tuple(1.0 for _ in recipe.learning_rate)
-    free = {"strategy": "", "gap": 0, "targets": "all", "missing_input": told, "batch": 1}
-    return replace(recipe, **free, learning_rate=rates)
+    gaps = replace(recipe, strategy="", missing_input=told, targets="all", gap=0)
+    return replace(gaps, batch=1, learning_rate=rates)
 
 
 def fit_stack(
@@ -107,7 +107,7 @@ def fit_stack(
     *,
     state: State | None = None,
     save: Callable[[State], None] = lambda state: None,
-    save_every: float = 600.0,
+    save_every: float = 120.0,
     report: Callable[[Progress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Trained]:
@@ -120,7 +120,7 @@ def fit_stack(
     program = StackProgram([part.recipe for part in parts], [part.net for part in parts])
     recipe = program.recipe
     state = state or begin_stack(parts)
-    lessons, corpus = _lessons(parts, recipe)
+    lessons, corpus = make_lessons(parts, recipe)
     lessons, nets = program.shared((lessons, state.members))
     corpus = program.everywhere(corpus)
     step, history = state.step, list(state.history)
@@ -203,21 +203,21 @@ def _trained(
         history=[
             {"step": h["step"], "loss": h["loss"][number], "nll": h["nll"][number]} for h in history
         ],
-        skipped=int(nets.optimiser.total_notfinite[number, rate]),  # type: ignore[attr-defined]
+        skipped=int(nets.optimiser.total_notfinite[number, rate]),
         seconds=seconds,
     )
 
 
 def _check_finite(nets: Nets) -> None:
     """Raise an error if a training skipped too many updates in a row with every learning rate."""
-    if np.any(np.all(np.asarray(nets.optimiser.notfinite_count) >= MOST_SKIPPED, axis=1)):  # type: ignore[attr-defined]
+    if np.any(np.all(np.asarray(nets.optimiser.notfinite_count) >= MOST_SKIPPED, axis=1)):
         raise CaesuraError(
             f"In one of the trainings, the gradient was not finite in {MOST_SKIPPED} updates in a "
             "row: try smaller learning rates."
         )
 
 
-def _lessons(parts: Sequence[Part], recipe: Recipe) -> tuple[Lesson, Corpus]:
+def make_lessons(parts: Sequence[Part], recipe: Recipe) -> tuple[Lesson, Corpus]:
     """Return what the trainings differ in, and one corpus with the data of all of them."""
     sets = {id(part.data): part.data for part in parts}
     ranges, first = {}, 0
@@ -307,7 +307,9 @@ class StackProgram:
 
         def descend_one(weights: Any, optimiser: Any, rate: Array) -> tuple[Any, Any, Total]:
             def loss(weights: Any) -> tuple[Array, Array]:
-                return total_objective(self._net(lesson, weights), batch, self.tuning, key_noise, 0.0)
+                return total_objective(
+                    self._net(lesson, weights), batch, self.tuning, key_noise, 0.0
+                )
 
             (nll, steps), gradient = jax.value_and_grad(loss, has_aux=True)(weights)
             gradient = jax.tree.map(lambda g: g / jnp.maximum(steps, 1), gradient)
@@ -315,9 +317,7 @@ class StackProgram:
 
         changed = jax.vmap(descend_one)(nets.weights, nets.optimiser, lesson.rates)
         total = jax.tree.map(jnp.add, nets.loss, changed[2])
-        return eqx.tree_at(
-            lambda n: (n.weights, n.optimiser, n.loss), nets, (*changed[:2], total)
-        )
+        return eqx.tree_at(lambda n: (n.weights, n.optimiser, n.loss), nets, (*changed[:2], total))
 
     def _net(self, lesson: Lesson, weights: PyTree) -> Net:
         net = eqx.combine(weights, self.frozen)
@@ -369,8 +369,11 @@ class StackProgram:
 
         def add(total: Total, some: Any) -> tuple[Total, None]:
             example = jax.vmap(taught, out_axes=1)(*some)
-            of_each = jax.vmap(lambda w: total_nll(self._net(lesson, w), example, self.tuning))
-            return jax.tree.map(jnp.add, total, of_each(weights)), None
+
+            def nll(weights: PyTree) -> Total:
+                return total_nll(self._net(lesson, weights), example, self.tuning)
+
+            return jax.tree.map(jnp.add, total, jax.vmap(nll)(weights)), None
 
         rates = len(lesson.rates)
         start = Total(jnp.zeros(rates), jnp.zeros(rates, jnp.int32))

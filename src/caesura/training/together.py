@@ -45,9 +45,16 @@ class Ready(NamedTuple):
         return {"data": self.prepared.record, "kind": kind, "recipe": recipe, "seed": self.seed}
 
 
-def make_ready(chosen: Chosen, kind: str, data: object, valid: object, seed: int) -> Ready:
-    """Read the data of a training, and fit its recipe to it."""
-    prepared = prepare(data, valid, KINDS[kind], chosen, seed)
+def make_ready(
+    chosen: Chosen,
+    kind: str,
+    data: object,
+    valid: object,
+    seed: int,
+    known: Prepared | None = None,
+) -> Ready:
+    """Read the data of a training, unless that was done before, and fit its recipe to it."""
+    prepared = known or prepare(data, valid, KINDS[kind], chosen, seed)
     recipe = fitted(chosen.recipe, lengths_of(prepared.data.train))
     return Ready(chosen._replace(recipe=recipe), prepared, seed)
 
@@ -75,7 +82,7 @@ def train_together(
     for one, result in zip(trainings, results, strict=True):
         recipe = one.chosen.recipe
         nets: dict[NetName, Net] = {"onegram": one.prepared.onegram, recipe.net: result.net}
-        records = {recipe.net: record_of(one.chosen, result)}
+        records: dict[NetName, dict[str, Any]] = {recipe.net: record_of(one.chosen, result)}
         fillers.append(make_filler(one.prepared, one.seed, nets, records, recipe.strategy))
     return fillers
 

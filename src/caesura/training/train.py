@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -120,7 +120,7 @@ def train(
     directory = None if checkpoints is None else Path(checkpoints)
     run = _Run(prepared, seed, directory, resume, report, warn, stop, start)
     nets: dict[NetName, Net] = {"onegram": prepared.onegram}
-    records = {}
+    records: dict[NetName, dict[str, Any]] = {}
     for one in chosen:
         result = _train_net(run, one.recipe)
         nets[one.recipe.net] = result.net
@@ -133,7 +133,7 @@ def make_filler(
     prepared: Prepared,
     seed: int,
     nets: dict[NetName, Net],
-    records: dict[str, Any],
+    records: Mapping[NetName, dict[str, Any]],
     strategy: str,
 ) -> Filler:
     """Return the filler of nets that were trained, with the record of how."""
