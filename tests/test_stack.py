@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
+from caesura.hardware import Tuning
 from caesura.nets.architecture import Architecture
 from caesura.nets.frames import Binary, Categorical
 from caesura.sequence import UNKNOWN
+from caesura.training import loop, stack
 from caesura.training.loop import Data, State, Stopped, fit
 from caesura.training.recipe import Recipe, choose
 from caesura.training.stack import Part, fit_stack, joinable
@@ -64,8 +66,15 @@ def check(parts: list[Part]) -> None:
         assert_alike(stacked, fit(one.key, one.net, one.data, one.recipe))
 
 
+@pytest.fixture(params=[Tuning(), Tuning(unroll=5, width=8, batch_last=False)], ids=["cpu", "gpu"])
+def tuned(request, monkeypatch):
+    """The order of computation that suits a CPU, and the one that suits a GPU."""
+    for module in (loop, stack):
+        monkeypatch.setattr(module, "tuning_for", lambda precision: request.param)
+
+
 @pytest.mark.slow
-def test_a_training_in_a_stack_equals_the_same_training_alone():
+def test_a_training_in_a_stack_equals_the_same_training_alone(tuned):
     """Sets, seeds, batches, learning rates, gaps, targets and the token differ."""
     check(
         [
