@@ -96,10 +96,10 @@ def test_a_net_whose_results_are_known_is_not_trained_with_others(folder):
 
 def test_what_is_left_is_said_in_a_sentence():
     assert str(Left(0, 0, 0, 0.0, 0)) == "Nothing is left."
-    assert (
-        str(Left(2, 300, 5, 4.2, 1)) == "Left: 2 trainings (300 updates) and 5 results, "
-        "about 4 minutes, without 1 of them of unknown time."
-    )
+    start = "Left: 2 trainings (300 updates), 5 results; "
+    assert str(Left(2, 300, 5, 4.2, 0)) == start + "about 4 minutes."
+    assert str(Left(2, 300, 5, 4.2, 1)) == start + "about 4 minutes for all but 1 of them."
+    assert str(Left(2, 300, 5, 0, 7)) == start + "nothing like them was timed on this hardware yet."
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from caesura.reproduce.measures import all_tasks
 from caesura.reproduce.plan import Pair, Plan, Training
@@ -15,8 +16,8 @@ from caesura.reproduce.trainings import hardware, identity_of
 class Left:
     """The trainings and results that are left, and how long they may take.
 
-    `unknown` is the number of trainings and results that the times do not cover, because nothing
-    like them was done on this hardware.
+    `unknown` is the number of trainings and results that the minutes do not cover, because nothing
+    like them was timed on this hardware.
     """
 
     trainings: int
@@ -28,11 +29,11 @@ class Left:
     def __str__(self) -> str:
         if not self.trainings and not self.results:
             return "Nothing is left."
-        rest = f", without {self.unknown} of them of unknown time" if self.unknown else ""
-        return (
-            f"Left: {self.trainings} trainings ({self.updates} updates) and {self.results} "
-            f"results, about {self.minutes:.0f} minutes{rest}."
-        )
+        what = f"Left: {self.trainings} trainings ({self.updates} updates), {self.results} results"
+        if self.unknown == self.trainings + self.results:
+            return f"{what}; nothing like them was timed on this hardware yet."
+        rest = f" for all but {self.unknown} of them" if self.unknown else ""
+        return f"{what}; about {self.minutes:.0f} minutes{rest}."
 
 
 def estimate(plan: Plan, items: Collection[str], results: Results, trainer: Trainer) -> Left:
@@ -61,18 +62,20 @@ def estimate(plan: Plan, items: Collection[str], results: Results, trainer: Trai
 
 
 def _seconds_an_update(training: Training, rows: list[Result], trainer: Trainer) -> float | None:
-    """Return the pace of the training itself, or of its recipe on other sets of the same kind."""
-    if (reached := trainer.reached(training)) and reached.step:
-        return reached.seconds / reached.step
-    others = {(t.dataset, t.recipe): t for t in trainer.plan.trainings if t.kind == training.kind}
-    same = (
-        row.seconds / max(1, row.updates)
-        for row in rows
-        if row.item == MODELS
-        and row.recipe == training.recipe
-        and (row.dataset, row.recipe) in others
-    )
-    return _mean(same)
+    """Return the pace of the trainings of such nets on such data that were done or begun."""
+    alike = [other for other in trainer.plan.trainings if _size(other) == _size(training)]
+    begun = [r for other in (training, *alike) if (r := trainer.reached(other)) and r.step]
+    if begun:
+        return begun[0].seconds / begun[0].step
+    places = {(other.dataset, other.recipe) for other in alike}
+    done = [r for r in rows if r.item == MODELS and (r.dataset, r.recipe) in places]
+    return _mean(row.seconds / max(1, row.updates) for row in done)
+
+
+def _size(training: Training) -> tuple[Any, ...]:
+    """Return what the time of an update depends on."""
+    recipe = training.choose(training.fields).recipe
+    return training.kind, recipe.net, recipe.cell, recipe.hidden, recipe.layers, recipe.length
 
 
 def _mean(seconds: Iterable[float]) -> float | None:
