@@ -14,7 +14,7 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.training.checkpoint import Checkpoints
+from caesura.training.checkpoint import Checkpoints, reached
 from caesura.training.loop import Member, State, Total
 
 # A real process on two devices, as the command line has it; it prints the sha256 of the weights.
@@ -102,6 +102,17 @@ def test_what_is_saved_is_loaded_and_two_are_kept(tmp_path):
         assert a.dtype == b.dtype
     assert told == []
     assert saved.exist()
+
+
+def test_one_is_kept_if_asked_for_and_says_how_far_it_came(tmp_path):
+    saved = Checkpoints(tmp_path, "run", print, kept=1)
+    assert reached(tmp_path) is None
+    for step in (5, 9):
+        saved.save(state(step))
+    (path,) = tmp_path.iterdir()
+    assert reached(tmp_path) == (9, 1.5)
+    path.write_bytes(path.read_bytes()[:20])
+    assert reached(tmp_path) is None
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])

@@ -39,6 +39,20 @@ def test_the_default_plan_follows_the_protocol_of_the_paper():
                 assert plan.items["table1"].limit(name, row.strategy) == wanted
 
 
+def test_the_default_plan_shortens_nothing_of_the_paper():
+    plan = read_plan()
+    of_paper = [t for t in plan.trainings if t.recipe.startswith("paper-")]
+    assert len(of_paper) == 4 * len(paper.DATASETS)
+    for training in of_paper:
+        assert training.fields == {}
+        steps = training.choose({}).recipe.steps
+        assert steps == (100_000 if training.kind == "text" else 50_000)
+    for item in ("figure2", "figure3"):
+        for dataset in plan.items[item].datasets:
+            for strategy in ("gsn", "nade"):
+                assert plan.items[item].limit(dataset, strategy) == paper.gaps(dataset, strategy)
+
+
 def test_sequences_are_cut_into_parts_that_hold_all_of_them():
     sequences = [np.arange(n)[:, None] for n in (5, 8, 1)]
     parts = cut(sequences, 4)

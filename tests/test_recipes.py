@@ -1,9 +1,11 @@
 """The recipes follow the paper, and what is wrong with one is said in a sentence."""
 
+import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
 from caesura.kinds import KINDS
+from caesura.training.prepare import fitted
 from caesura.training.recipe import choose, names, parse_setting
 
 PAPER = ["paper-rnn", "paper-brnn", "paper-nade-masked", "paper-nade"]
@@ -39,9 +41,31 @@ def test_text_as_in_section_5_1(name):
 def test_music_as_in_section_5_2(name):
     found = recipe(name, "music")
     assert found.steps == 50_000
-    assert found.batch * found.length == 3_000
+    assert (found.points, found.length) == (3_000, 300)
     assert found.learning_rate == (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
     assert found.burn_in == 0
+
+
+def test_whole_scores_make_about_as_many_points_whatever_their_length():
+    """The mean over batches, by the way in which pieces are drawn."""
+    draw = np.random.default_rng(0)
+    for shortest, longest in ((25, 129), (40, 1800), (500, 4000)):
+        lengths = draw.integers(shortest, longest + 1, 200)
+        found = fitted(recipe("paper-nade", "music"), lengths)
+        assert found.length == min(300, lengths.max())
+        assert found.batch % 2 == 0
+        pieces = draw.choice(lengths, (2_000, found.batch), p=lengths / lengths.sum())
+        points = np.minimum(pieces, found.length).sum(axis=1).mean()
+        assert points == pytest.approx(3_000, rel=0.1)
+
+
+def test_a_batch_that_is_given_is_used():
+    lengths = np.array([10, 20])
+    given = recipe("paper-nade", "music", batch=7, length=9)
+    assert (given.points, fitted(given, lengths)) == (0, given)
+    both = recipe("paper-nade", "music", batch=7, points=40)
+    assert fitted(both, lengths).batch == 2
+    assert fitted(recipe("nade", "music"), lengths) == recipe("nade", "music")
 
 
 def test_what_the_paper_hides_and_where_its_errors_come_from():

@@ -140,7 +140,7 @@ def test_marginals_are_those_of_the_quantiles(filler):
     ("table", "why"),
     [
         (pd.DataFrame({"word": ["a", "b"] * 3 + [None]}), None),
-        (np.full((5, 2), np.nan), "no column of numbers"),
+        (np.full((5, 2), np.nan), "no column to fill"),
     ],
 )
 def test_strange_tables(filler, table, why):

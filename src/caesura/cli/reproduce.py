@@ -1,17 +1,20 @@
 """`caesura reproduce`: the paper's tables and figures, in a run that can be stopped and resumed."""
 
+import math
 import shlex
 import sys
+import time
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from caesura.cli.interruption import Interruption
 from caesura.cli.options import DataDirectory, Json, documented
 from caesura.cli.output import answer_json, note
-from caesura.errors import lookup
+from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.reproduce.paper import ITEMS
 from caesura.reproduce.results import MODELS
 from caesura.reproduce.watch import Watch
@@ -28,6 +31,8 @@ def reproduce(
     plan: Path | None = None,
     dataset: list[str] | None = None,
     recipe: list[str] | None = None,
+    minutes: float | None = None,
+    nets: int | None = None,
     folder: DataDirectory = None,
     json: Json = False,
 ) -> None:
@@ -51,6 +56,12 @@ def reproduce(
         Only this data set; may be given several times. Default: all of the plan.
     recipe : --recipe NAME
         Only this recipe; may be given several times. Default: all of the plan.
+    minutes : --minutes NUMBER
+        Stop after about so many minutes, with everything saved. A training can only stop between
+        updates, so the first minute, in which it is compiled, may be added. Default: no limit.
+    nets : --nets NUMBER
+        How many nets one program trains at most. Nets of one shape, such as those of all learning
+        rates, are trained together. More nets keep a GPU busier and take more memory. Default: 27.
     """
     chosen = items or ["all"]
     for name in chosen:
@@ -67,7 +78,9 @@ def reproduce(
     if set(chosen) != {"pages"}:
         from caesura.reproduce.plan import read_plan
 
-        told |= _work(read_plan(plan).only(dataset or [], recipe or []), chosen, output, folder)
+        part = read_plan(plan).only(dataset or [], recipe or [])
+        limits = _Limits(minutes, nets)
+        told |= _work(part, chosen, output, folder, limits)
     if with_pages:
         from caesura.reproduce.page import write_pages
 
@@ -78,34 +91,55 @@ def reproduce(
         _show(told)
 
 
-def _work(part: "Plan", chosen: list[str], output: Path, folder: Path | None) -> dict[str, Any]:
-    from caesura.reproduce.run import reproduce
-    from caesura.training.loop import Stopped
+class _Limits(NamedTuple):
+    """How long a run may take, and how many nets it may train at once."""
 
+    minutes: float | None
+    nets: int | None
+
+    def check(self) -> None:
+        """Raise for a limit that leaves nothing to do."""
+        if self.minutes is not None and not 0 < self.minutes < math.inf:
+            raise CaesuraError(f"The option 'minutes' is a number above 0, not {self.minutes}.")
+        if self.nets is not None:
+            whole_number("nets", self.nets, 1)
+
+
+def _work(
+    part: "Plan", chosen: list[str], output: Path, folder: Path | None, limits: _Limits
+) -> dict[str, Any]:
+    from caesura.reproduce.run import reproduce
+    from caesura.reproduce.trainer import MOST_NETS
+
+    limits.check()
     wanted = list(part.items) if "all" in chosen else [c for c in chosen if c in ITEMS]
     for name in wanted:
         lookup(part.items, name, "item in the plan")
     if MODELS in chosen:
         wanted.append(MODELS)
     with Interruption() as interruption:
-        try:
-            return vars(reproduce(part, wanted, output, folder, _Shown(interruption)))
-        except Stopped:
+        watch = _Shown(interruption, limits.minutes)
+        summary = reproduce(part, wanted, output, folder, watch, limits.nets or MOST_NETS)
+        note(str(summary.left))
+        if summary.stopped:
             note(f"Stopped; to continue: {shlex.join(['caesura', *sys.argv[1:]])}")
-            raise typer.Exit(128 + interruption.signal) from None
+            if interruption.asked():
+                raise typer.Exit(128 + interruption.signal)
+    return asdict(summary)
 
 
 class _Shown(Watch):
-    """Shows progress on stderr, and stops at a signal."""
+    """Shows progress on stderr, and stops at a signal or when the time is over."""
 
-    def __init__(self, interruption: Interruption) -> None:
+    def __init__(self, interruption: Interruption, minutes: float | None) -> None:
         self.interruption = interruption
+        self.end = math.inf if minutes is None else time.monotonic() + 60 * minutes
 
     def note(self, sentence: str) -> None:
         note(sentence)
 
     def stopped(self) -> bool:
-        return self.interruption.asked()
+        return self.interruption.asked() or time.monotonic() > self.end
 
     def training(self, name: str) -> AbstractContextManager[Report]:
         note(f"training: {name}")

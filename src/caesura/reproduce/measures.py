@@ -1,6 +1,6 @@
 """What is measured for each table and figure, and with which settings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
@@ -73,6 +73,11 @@ def tasks_of(plan: Plan, item: str, subject: Subject) -> Iterator[Task]:
     """Yield the measurements for a table or a figure with the nets of a subject."""
     if item in subject.items and subject.dataset in plan.items[item].datasets:
         yield from MAKERS[item](plan, subject)
+
+
+def all_tasks(plan: Plan, items: Collection[str], subject: Subject) -> list[Task]:
+    """Return the measurements for all of these tables and figures."""
+    return [task for item in items if item in MAKERS for task in tasks_of(plan, item, subject)]
 
 
 def cut(sequences: Sequences, stretch: int | None) -> Sequences:

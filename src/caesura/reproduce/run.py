@@ -9,45 +9,74 @@ from pathlib import Path
 from caesura.datasets.folder import Folder
 from caesura.files import make_folder
 from caesura.filler import Filler
-from caesura.reproduce.measures import Measured, Sequences, Task, tasks_of, words
+from caesura.reproduce.left import Left, estimate
+from caesura.reproduce.measures import Measured, Sequences, Task, all_tasks
 from caesura.reproduce.plan import Pair, Plan, Subject
 from caesura.reproduce.results import MODELS, NAME, Identity, Result, Results
-from caesura.reproduce.trainings import Sets, fingerprints, hardware, model_path, obtain
+from caesura.reproduce.trainer import MOST_NETS, Trainer
+from caesura.reproduce.trainings import Sets, hardware, identity_of, model_path
 from caesura.reproduce.watch import Watch
 from caesura.training.loop import Stopped
 
 
 @dataclass
 class Summary:
-    """The number of nets that a run trained, and of results that it computed or found."""
+    """The number of nets that a run trained, of results that it computed or found, and the rest."""
 
     trained: int = 0
     computed: int = 0
     found: int = 0
+    stopped: bool = False
+    left: Left | None = None
 
 
 def reproduce(
-    plan: Plan, items: Collection[str], out: Path, folder: Folder, watch: Watch
+    plan: Plan,
+    items: Collection[str],
+    out: Path,
+    folder: Folder,
+    watch: Watch,
+    most_nets: int = MOST_NETS,
 ) -> Summary:
     """Measure everything for the items that is not yet in the table of results.
 
     If it is stopped, only the current result is lost, and of a training the updates after its last
     checkpoint; the same call continues from there. `items` are tables and figures, and "models" to
     train all nets; `out` gets the table of results, the models and the checkpoints; the data sets
-    are in `folder`. `Stopped` is raised if `watch` asks for it.
+    are in `folder`. One program trains at most `most_nets` nets. `watch` may ask for a stop.
     """
     make_folder(out)
     results, sets, summary = Results(out / NAME), Sets(folder), Summary()
+    trainer = Trainer(plan, out, sets, results, watch, most_nets)
+    try:
+        _work(plan, items, out, sets, results, trainer, watch, summary)
+        summary.stopped = False
+    except Stopped:
+        summary.stopped = True
+    summary.left = estimate(plan, items, results, trainer)
+    return summary
+
+
+def _work(
+    plan: Plan,
+    items: Collection[str],
+    out: Path,
+    sets: Sets,
+    results: Results,
+    trainer: Trainer,
+    watch: Watch,
+    summary: Summary,
+) -> None:
     for subject in plan.subjects:
-        itself = _identity(subject, plan.seed)
-        tasks = [t for item in items if item != MODELS for t in tasks_of(plan, item, subject)]
+        itself = identity_of(subject, plan.seed)
+        tasks = all_tasks(plan, items, subject)
         left = [task for task in tasks if not results.hold(task.identities(itself))]
         summary.found += sum(len(t.xs) for t in tasks) - sum(len(t.xs) for t in left)
         recorded = isinstance(subject, Pair) or results.hold([itself])
         known = recorded and model_path(out, itself.fingerprint).exists()
         if not left and (MODELS not in items or isinstance(subject, Pair) or known):
             continue
-        filler, new = obtain(subject, plan.seed, out, sets, watch)
+        filler, new = trainer.obtain(subject)
         summary.trained += new
         if not recorded:
             results.add([_training_result(itself, subject, filler)])
@@ -61,21 +90,6 @@ def reproduce(
             pairs = zip(task.identities(itself), measured, strict=True)
             results.add([_result(*pair, subject, filler, *spent) for pair in pairs])
             summary.computed += len(measured)
-    return summary
-
-
-def _identity(subject: Subject, seed: int) -> Identity:
-    """Return the identity of the row of a training itself."""
-    return Identity(
-        item=MODELS,
-        dataset=subject.dataset,
-        strategy="",
-        recipe="+".join(t.choose(t.fields).name for t in subject.trainings),
-        x=None,
-        seed=seed,
-        settings=words(subject.trainings[0].fields),
-        fingerprint=fingerprints(subject, seed),
-    )
 
 
 def _training_result(itself: Identity, subject: Subject, filler: Filler) -> Result:

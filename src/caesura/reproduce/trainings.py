@@ -1,11 +1,9 @@
-"""The nets: each configuration is trained once, and found again by its fingerprint."""
+"""The data of trainings, and the names by which trained nets are found again."""
 
 import hashlib
 import json
 import os
 import platform
-import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,9 @@ import jax
 from caesura import datasets
 from caesura.datasets.folder import Folder
 from caesura.errors import CaesuraError
-from caesura.files import make_folder
-from caesura.filler import Filler, join, load
+from caesura.reproduce.measures import words
 from caesura.reproduce.plan import Subject, Training
-from caesura.reproduce.watch import Watch
-from caesura.training.train import train
+from caesura.reproduce.results import MODELS, Identity
 
 
 class Sets:
@@ -58,44 +54,23 @@ def fingerprint(training: Training, seed: int) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def identity_of(subject: Subject, seed: int) -> Identity:
+    """Return the identity of the row of a training itself."""
+    return Identity(
+        item=MODELS,
+        dataset=subject.dataset,
+        strategy="",
+        recipe="+".join(t.choose(t.fields).name for t in subject.trainings),
+        x=None,
+        seed=seed,
+        settings=words(subject.trainings[0].fields),
+        fingerprint=fingerprints(subject, seed),
+    )
+
+
 def model_path(out: Path, name: str) -> Path:
     """Return the path of the model with that fingerprint."""
     return out / "models" / f"{name}.model"
-
-
-def obtain(of: Subject, seed: int, out: Path, sets: Sets, watch: Watch) -> tuple[Filler, int]:
-    """Return one filler with the nets of all trainings, and how many were trained just now."""
-    new = [_train_if_new(training, seed, out, sets, watch) for training in of.trainings]
-    # Loaded in any case, so that we measure what was saved.
-    fillers = (load(model_path(out, fingerprint(training, seed))) for training in of.trainings)
-    return join(*fillers), sum(new)
-
-
-def _train_if_new(training: Training, seed: int, out: Path, sets: Sets, watch: Watch) -> bool:
-    """Train, from a checkpoint if there is one, unless there is a model; return whether we did."""
-    name = fingerprint(training, seed)
-    path, checkpoints = model_path(out, name), out / "checkpoints" / name
-    if new := not path.exists():
-        with watch.training(f"{training.recipe} on {training.dataset}") as report:
-            filler = train(
-                sets.load(training.dataset, "train"),
-                kind=training.kind,
-                recipe=training.recipe,
-                seed=seed,
-                valid=sets.load(training.dataset, "valid"),
-                checkpoints=checkpoints,
-                resume=True,
-                report=report,
-                warn=watch.note,
-                stop=watch.stopped,
-                **training.fields,
-            )
-        make_folder(path.parent)
-        # In the file itself: whoever continues after a stop here may be another process.
-        where = filler.training | {"hardware": hardware()}
-        replace(filler, training=where).save(path)
-    shutil.rmtree(checkpoints, ignore_errors=True)
-    return new
 
 
 def hardware() -> str:

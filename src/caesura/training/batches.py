@@ -27,6 +27,13 @@ class Example(NamedTuple):
     in_order: Bool[Array, "T *B"] | None = None
 
 
+class Range(NamedTuple):
+    """A part of a corpus: its first step, and how many steps it has."""
+
+    first: Int[Array, "*n"]
+    steps: Int[Array, "*n"]
+
+
 class Corpus(eqx.Module):
     """All sequences on the device, one after another, followed by empty ones and padding.
 
@@ -45,14 +52,16 @@ class Corpus(eqx.Module):
         self.lengths = jnp.asarray(_padded(lengths, 0))
 
     def crop(
-        self, key: PRNGKeyArray, length: int
+        self, key: PRNGKeyArray, length: int, within: "Range | None" = None
     ) -> tuple[Shaped[Array, "T D"], Bool[Array, " T"]]:
         """Return a random stretch, padded if the piece is short, and which steps are not padding.
 
-        Every step of the corpus is about equally likely to be in it.
+        Every step of the corpus, or of a range of whole pieces, is about equally likely to be in
+        it.
         """
+        first, steps = within or Range(jnp.zeros((), jnp.int32), jnp.sum(self.lengths))
         key_step, key_start = jax.random.split(key)
-        step = jax.random.randint(key_step, (), 0, jnp.sum(self.lengths))
+        step = first + jax.random.randint(key_step, (), 0, steps)
         piece = jnp.searchsorted(self.starts, step, side="right") - 1
         room = jnp.maximum(self.lengths[piece] - length, 0)
         offset = jax.random.randint(key_start, (), 0, room + 1) + jnp.arange(length)

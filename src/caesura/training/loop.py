@@ -33,7 +33,7 @@ from caesura.training.batches import (
 from caesura.training.corpus import feed
 from caesura.training.corpus.stored import Stored
 from caesura.training.objectives import Total, total_nll, total_objective
-from caesura.training.optimiser import make_optimiser
+from caesura.training.optimiser import descend, make_optimiser
 from caesura.training.recipe import Recipe
 
 SECONDS_A_CALL = 1.0  # of updates on the device, before Python checks signals and the clock
@@ -276,9 +276,7 @@ class Program:
         (nll, steps), gradient = jax.value_and_grad(loss, has_aux=True)(member.weights)
         nll, steps, gradient = jax.lax.psum((nll, steps, gradient), "batch")
         gradient = jax.tree.map(lambda g: g / jnp.maximum(steps, 1), gradient)
-        optimiser = make_optimiser(self.recipe)
-        change, state = optimiser.update(gradient, member.optimiser, member.weights)
-        weights = jax.tree.map(lambda w, d: w + rate * d, member.weights, change)
+        weights, state = descend(self.recipe, rate, gradient, member.weights, member.optimiser)
         total = Total(member.loss.nll + nll, member.loss.steps + steps)
         return eqx.tree_at(
             lambda m: (m.weights, m.optimiser, m.loss), member, (weights, state, total)

@@ -1,8 +1,31 @@
 """The optimiser: from a gradient to a change of the weights."""
 
+from typing import NamedTuple
+
+import jax
 import optax
+from jaxtyping import Array, Float, PyTree
 
 from caesura.training.recipe import Recipe
+
+
+class Descended(NamedTuple):
+    """The weights after an update, and the state of the optimiser."""
+
+    weights: PyTree[Float[Array, "..."]]
+    state: optax.OptState
+
+
+def descend(
+    recipe: Recipe,
+    rate: Float[Array, ""],
+    gradient: PyTree[Float[Array, "..."]],
+    weights: PyTree[Float[Array, "..."]],
+    state: optax.OptState,
+) -> Descended:
+    """Make one update with this learning rate."""
+    change, state = make_optimiser(recipe).update(gradient, state, weights)
+    return Descended(jax.tree.map(lambda w, d: w + rate * d, weights, change), state)
 
 
 def make_optimiser(recipe: Recipe) -> optax.GradientTransformation:

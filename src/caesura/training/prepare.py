@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from caesura.nets.rnn import Net, count, onegram, onegram_of
 from caesura.training.corpus.packed import Packed, check_fields, is_packed, open_packed
 from caesura.training.corpus.stored import Stored, lengths_of, smallest_type
 from caesura.training.loop import Data
-from caesura.training.recipe import Chosen
+from caesura.training.recipe import Chosen, Recipe
 
 Pieces = Sequence[Shaped[np.ndarray, "_ D"]]
 FEW = 5  # with fewer pieces than this, no whole piece is held out for validation
@@ -65,6 +65,20 @@ def prepare(
         else onegram(frame, np.concatenate(split.train))
     )
     return Prepared(learnt, split, known, _record(split))
+
+
+def fitted(recipe: Recipe, lengths: Int64[np.ndarray, " pieces"]) -> Recipe:
+    """Return the recipe with the batch and the length that its `points` ask for.
+
+    The longest piece decides the length, so little is padded. The batch is even, so that two
+    devices can share it. Without `points`, the recipe is returned as it is.
+    """
+    if not recipe.points:
+        return recipe
+    length = max(2, min(recipe.length, int(lengths.max())))
+    # A piece is drawn in proportion to its length (`Corpus.crop`).
+    mean = np.sum(lengths * np.minimum(lengths, length)) / np.sum(lengths)
+    return replace(recipe, length=length, batch=2 * max(1, round(recipe.points / mean / 2)))
 
 
 def as_list(data: object) -> list[Any]:

@@ -71,6 +71,10 @@ class Recipe:
     # The share of the stretches whose gaps are filled from left to right, as `search` does it: a
     # step of a gap is predicted from all steps before it and from those after the gap.
     in_order: float = 0.0
+    # If not 0, an update uses about so many steps of whole pieces, and those that are longer than
+    # `length` are cut: `fitted` then finds `batch` and `length` for the data. Who gives a recipe
+    # another `batch` means it, so then `points` is 0.
+    points: int = 0
 
     def __post_init__(self) -> None:
         least = {"hidden": 1, "layers": 1, "steps": 1, "batch": 1, "length": 2, "every": 1}
@@ -148,7 +152,8 @@ def choose(name: str, kind: str, options: tuple[str, ...], overrides: Mapping[st
     if not isinstance(own, dict):
         raise CaesuraError(f"The entry '{kind}' of the recipe '{name}' must be a table.")
     general = {k: v for k, v in table.items() if not isinstance(v, dict)}
-    given = _renamed(general) | _renamed(own) | _renamed(overrides)
+    of_file, overrides = _renamed(general) | _renamed(own), _renamed(overrides)
+    given = of_file | ({"points": 0} if "batch" in overrides else {}) | overrides
     for field in given:
         lookup(known, field, f"field of a recipe for {kind}")
     of_kind = {field: given.pop(field) for field in options if field in given}

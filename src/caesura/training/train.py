@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from caesura import __version__
 from caesura.errors import CaesuraError, lookup, whole_number
@@ -23,8 +24,9 @@ from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net, NetName
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
+from caesura.training.corpus.stored import lengths_of
 from caesura.training.loop import Progress, State, Trained, begin, fit
-from caesura.training.prepare import Prepared, prepare
+from caesura.training.prepare import Prepared, fitted, prepare
 from caesura.training.recipe import DEFAULT, DEFAULTS, Chosen, Recipe, choose
 
 GAP_FIELDS = ("gap", "gap_lengths", "in_order", "targets")
@@ -114,15 +116,28 @@ def train(
     chosen = _choose(recipe, kind, kind_type, overrides)
     known = None if start is None else _kind_of(start, kind_type, chosen[0])
     prepared = prepare(data, valid, kind_type, chosen[0], seed, known)
+    lengths = lengths_of(prepared.data.train)
+    chosen = [one._replace(recipe=fitted(one.recipe, lengths)) for one in chosen]
     directory = None if checkpoints is None else Path(checkpoints)
     run = _Run(prepared, seed, directory, resume, report, warn, stop, start)
     nets: dict[NetName, Net] = {"onegram": prepared.onegram}
-    records = {}
+    records: dict[NetName, dict[str, Any]] = {}
     for one in chosen:
         result = _train_net(run, one.recipe)
         nets[one.recipe.net] = result.net
-        records[one.recipe.net] = _record(one, result, start)
+        records[one.recipe.net] = record_of(one, result, start)
     strategy = _default_strategy(chosen, nets, overrides)
+    return make_filler(prepared, seed, nets, records, strategy)
+
+
+def make_filler(
+    prepared: Prepared,
+    seed: int,
+    nets: dict[NetName, Net],
+    records: Mapping[NetName, dict[str, Any]],
+    strategy: str,
+) -> Filler:
+    """Return the filler of nets that were trained, with the record of how."""
     training = {"nets": records, "seed": seed, "data": prepared.record, "versions": _versions()}
     return Filler(prepared.kind, nets, strategy, training)
 
@@ -197,14 +212,19 @@ def _default_strategy(
 
 def _train_net(run: _Run, recipe: Recipe) -> Trained:
     """Train one net, from the beginning or from a checkpoint."""
-    key = jax.random.key(whole_number("seed", run.seed, 0, 2**32 - 1))
-    key_net, key_fit = jax.random.split(jax.random.fold_in(key, recipe.net == "forward"))
-    net = _architecture(run.prepared.kind, recipe).build(key_net)
+    key_fit, net = new_net(run.prepared.kind, recipe, run.seed)
     if run.start is not None and recipe.net in run.start.nets:
         net = _continued(net, run.start.nets[recipe.net])
     state, save = _start(run, net, recipe)
     data, report, stop = run.prepared.data, partial(run.report, recipe.net), run.stop
     return fit(key_fit, net, data, recipe, state=state, save=save, report=report, stop=stop)
+
+
+def new_net(kind: Kind, recipe: Recipe, seed: int) -> tuple[PRNGKeyArray, Net]:
+    """Return a net with random weights, and the key of its training."""
+    key = jax.random.key(whole_number("seed", seed, 0, 2**32 - 1))
+    key_net, key_fit = jax.random.split(jax.random.fold_in(key, recipe.net == "forward"))
+    return key_fit, _architecture(kind, recipe).build(key_net)
 
 
 def _kind_of(start: Filler, kind_type: type[Kind], chosen: Chosen) -> Kind:
@@ -275,7 +295,8 @@ def _architecture(kind: Kind, recipe: Recipe) -> Architecture:
     )
 
 
-def _record(chosen: Chosen, result: Trained, start: Filler | None) -> dict[str, Any]:
+def record_of(chosen: Chosen, result: Trained, start: Filler | None = None) -> dict[str, Any]:
+    """Return the record of how a net was trained, for its model file."""
     before = start.training.get("nets", {}).get(chosen.recipe.net) if start else None
     earlier = {} if before is None else {"before": before}
     return earlier | {
