@@ -12,7 +12,7 @@ from caesura.files import make_folder, write_text
 from caesura.plots import plot_filled, save_picture
 from demo import terminal
 from demo.bars import refill
-from demo.carbon import UPDATES, fill_weeks
+from demo.carbon import fill_weeks
 from demo.page import write_page
 from demo.restoration import CONTEST, CONTESTANTS, TEXTS, restore
 from demo.tune import ERASED, song
@@ -23,17 +23,15 @@ OUT = Path(__file__).parent / "out"
 def main(
     folder: Path = OUT,
     load: Callable[[str], caesura.Filler] = caesura.load,
-    updates: int = UPDATES,
 ) -> None:
-    """Write everything into one folder. `load` gives the models 'text' and 'music'; the model of
-    the series is trained here, with this number of updates."""
+    """Write everything into one folder. `load` gives the models 'text' and 'music'."""
     began = time.perf_counter()
     console = Console(highlight=False)
     terminal.greet(console)
     # Most of the time is compilation, which uses one core: so all parts run side by side.
     with console.status("One moment: programs are being compiled"), ThreadPoolExecutor() as pool:
         refilling = pool.submit(refill, load("music"), song(), ERASED)
-        measuring = pool.submit(fill_weeks, updates)
+        measuring = pool.submit(fill_weeks)
         filler = load("text")
         restorations = []
         for title, text in TEXTS.items():

@@ -15,8 +15,6 @@ from caesura.sklearn import SeriesImputer
 FILE = Path(caesura.__file__).parent / "web/static/mauna-loa-co2.csv"
 TIME, COLUMN = "week", "co2_ppm"
 LEVELS = (0.05, 0.5, 0.95)
-UPDATES = 400
-SMALL = {"hidden": 32, "head_hidden": 32, "batch": 16}  # enough for one column
 
 
 class Weeks(NamedTuple):
@@ -35,11 +33,10 @@ class Weeks(NamedTuple):
         return float(np.max(self.filled.high - self.filled.low))
 
 
-def fill_weeks(updates: int) -> Weeks:
-    """Train on what was measured, and fill the rest."""
+def fill_weeks() -> Weeks:
+    """Fill what was not measured by the pretrained model."""
     table = pd.read_csv(FILE, index_col=TIME, parse_dates=True)
-    settings = SMALL | {"steps": updates, "validate_every": max(1, updates // 4)}
-    imputer = SeriesImputer(adapt="full", settings=settings, random_state=0).fit(table)
+    imputer = SeriesImputer().fit(table)
     low, median, high = (one[COLUMN].to_numpy() for one in imputer.quantile(table, LEVELS))
     missing = table[COLUMN].isna().to_numpy()
     moments = table.index.to_numpy()

@@ -72,7 +72,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new"
-    main(folder, tiny, updates=2)
+    main(folder, tiny)
     return folder
 
 

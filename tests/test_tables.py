@@ -231,3 +231,14 @@ def test_an_imputer_says_where_a_line_is_better(monkeypatch):
     monkeypatch.setattr("caesura.sklearn.check_columns", lambda *_: [worse])
     with pytest.warns(CaesuraWarning, match="A line between neighbours fills 'heat' better"):
         SeriesImputer().fit(days(60)[["heat"]])
+
+
+def test_a_model_file_comes_back_and_a_fitted_one_is_not_saved(filler, tmp_path):
+    filler.save(tmp_path / "a.model")
+    table = days(60)[["heat"]].assign(heat=lambda t: t["heat"].where(t.index.hour != 5))
+    again = caesura.load(tmp_path / "a.model")
+    assert isinstance(again, TableFiller)
+    assert again.fill(table).best.equals(filler.fill(table).best)
+    with pytest.raises(CaesuraError, match="is not saved"):
+        filler.fitted([table]).save(tmp_path / "b.model")
+    assert not (tmp_path / "b.model").exists()

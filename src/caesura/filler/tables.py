@@ -1,5 +1,6 @@
 """A pretrained model for tables of any columns: it fills at once, without training."""
 
+import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -187,6 +188,17 @@ class TableFiller(Filler):
             "The pretrained model for tables is measured by benchmarks/zero_shot.py; "
             "`evaluate` is for models that were trained on a table."
         )
+
+    def save(
+        self, path: str | os.PathLike[str], *, dtype: str = "float32", card: bool = False
+    ) -> None:
+        """Write the model to a file, as `Filler.save`; a fitted one cannot be saved."""
+        if self.prior is not None:
+            raise CaesuraError(
+                "A fitted model for tables is not saved, since its weights are those of "
+                "caesura.load('series'): save the table, and fit it again."
+            )
+        super().save(path, dtype=dtype, card=card)
 
     def group(self, request: Request) -> Hashable:
         """Return nothing that two requests share: each table is filled by itself."""

@@ -189,7 +189,7 @@ def around_gaps(
     All gaps of a sequence share one pass over it, and all sequences are run in parallel.
     """
     _, starts, stops, ends = np.array(places).T
-    inside = np.arange(window_width(max(ends - starts))) < (stops - starts)[:, None]
+    inside = np.arange(window_width(int(max(ends - starts)))) < (stops - starts)[:, None]
     length = bucket(max(map(len, sequences)))
     missing = inside[:, :, None] & net.frame.fillable
     return _cut(net, sequences, length, np.array(places), missing)
