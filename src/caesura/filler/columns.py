@@ -5,7 +5,7 @@ know what is observed, not what is filled. So fills of different columns at the 
 independent given what is observed, while the fills of one column cohere in time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -98,11 +98,22 @@ def windows(length: int) -> Iterator[tuple[Span, Span]]:
         start, done = start + step, stop
 
 
-def quantiles(net: Net, lanes: list[Lane], levels: Float[np.ndarray, " n"]) -> Answer:
-    """Return quantiles of each missing number by itself, given everything that is observed."""
-    places, values = [], []
+def quantiles(
+    net: Net,
+    lanes: list[Lane],
+    levels: Float[np.ndarray, " n"],
+    report: Callable[[int, int], None] | None = None,
+) -> Answer:
+    """Return quantiles of each missing number by itself, given everything that is observed.
+
+    `report` is called with the number of lanes that are filled, and of all.
+    """
+    places, values, done = [], [], 0
     for found, some in _distributions(net, lanes):
         numbers = quantiles_of(found, levels)
+        done += len(some)
+        if report is not None:
+            report(done, len(lanes))
         places.append(np.concatenate([_places(lane) for lane in some]))
         scale = np.concatenate([np.full(len(lane.filled), lane.scale) for lane in some])
         base = np.concatenate([lane.base[lane.filled] for lane in some])

@@ -35,7 +35,6 @@ from caesura.sequence import Sequence
 from caesura.strategies import BothWays, Strategy
 
 LEAST_OBSERVED = 1
-MOST_PRIOR_ROWS = 100_000  # of all tables together, from which columns are learnt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,13 +80,7 @@ class TableFiller(Filler):
         given = list(tables)
         kind = self._learn(given, fields)
         values = np.concatenate([kind.open(one).complete.values for one in given])
-        some = values[
-            np.linspace(0, len(values) - 1, min(len(values), MOST_PRIOR_ROWS)).astype(int)
-        ]
-        prior = learn_prior(np.nan_to_num(some), ~np.isnan(some))
-        return replace(
-            self, kind=kind, prior=prior._replace(rows=prior.rows * len(values) / len(some))
-        )
+        return replace(self, kind=kind, prior=_prior_of(values))
 
     def fill(
         self,
@@ -118,18 +111,19 @@ class TableFiller(Filler):
         """Complete many tables, as `Filler.fill_many`.
 
         `Fill.best` has the medians and `Fill.quantile` the quantiles of each missing number, given
-        everything observed. `Fill.samples` are random fills whose numbers cohere in time.
+        everything observed. `Fill.samples` are random fills whose numbers cohere in time. `report`
+        is called with the number of tables that are filled, or of the columns of an only one.
         """
         asked = [one if isinstance(one, Request) else Request(one) for one in requests]
         answers: list[Any] = []
         for number, request in enumerate(asked):
             try:
-                answers.append(self._fill(request))
+                answers.append(self._fill(request, report if len(asked) == 1 else None))
             except Exception as error:
                 if not return_exceptions:
                     raise
                 answers.append(error)
-            if report is not None:
+            if report is not None and len(asked) > 1:
                 report(number + 1, len(asked))
         return answers
 
@@ -225,10 +219,9 @@ class TableFiller(Filler):
             given: Any = read_table(path) if path is not None else data
             kind = self._learn([given], {})
             item = kind.open(given)
-        values = item.complete.values
-        return kind, item, learn_prior(np.nan_to_num(values), ~np.isnan(values))
+        return kind, item, _prior_of(item.complete.values)
 
-    def _fill(self, request: Request) -> SeriesFill:
+    def _fill(self, request: Request, report: Report | None) -> SeriesFill:
         if request.asks or request.seconds is not None:
             raise CaesuraError(
                 "The pretrained model for tables takes no patterns and no time limit."
@@ -242,7 +235,9 @@ class TableFiller(Filler):
         net, lanes = self.nets["bidirectional"], list(lanes_of(item.complete.values, mask, prior))
         sequence = Sequence(np.where(mask, 0, item.complete.values).astype(np.float32), mask)
         levels = np.arange(1, draws + 1) / (draws + 1)  # those that `quantile` looks for
-        grid = _in_order(quantiles(net, lanes, levels)) if lanes else np.zeros((draws, 0))
+        grid = np.zeros((draws, 0))
+        if lanes:
+            grid = _in_order(quantiles(net, lanes, levels, report))
         drawn, scores = np.zeros((samples, grid.shape[1])), np.zeros(samples)
         if samples and lanes:
             drawn = _in_order(draw(net, lanes, samples, seed))
@@ -253,6 +248,10 @@ class TableFiller(Filler):
         parts = (sequence.missing, best[None], grid, drawn)
         best, grid, drawn = _with_levels(kind, *parts)
         return _answer(kind, item, sequence, best[0], grid, drawn, scores, seed)
+
+
+def _prior_of(values: Float[np.ndarray, "T D"]) -> Prior:
+    return learn_prior(np.nan_to_num(values), ~np.isnan(values))
 
 
 def _check_strategy(strategy: str | Strategy | None) -> None:

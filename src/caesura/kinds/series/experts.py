@@ -10,6 +10,7 @@ import numpy as np
 
 SMALL, LARGE = 0.01, 0.1  # ridge penalties, as shares of the number of rows
 ROUNDS = 3
+REGRESSORS = 24  # columns that a column is regressed on at most
 LEAST_PERIOD = 4
 SMOOTH = 32  # steps on either side of a moving average, which seasons are relative to
 PEAK = 0.85  # a shorter period is preferred if its autocorrelation is nearly the largest
@@ -171,41 +172,45 @@ def between(x: Any, observed: Any) -> Any:
 
 
 def _ridge(x: Any, observed: Any, filled: Any, seasonal: Any) -> tuple[list[Any], Any]:
-    """Regress each column on the others, and on its own season, over the rows that have it.
+    """Regress each column on others, and on its own season, over the rows that have it.
 
     Returns the predictions by two penalties, and which share of the weight is on observed values.
     """
     xp = _module(x)
-    columns = x.shape[-1]
     m = observed.astype(x.dtype)
-    each = xp.eye(columns, dtype=x.dtype)
-    # Column c of the design for target c is its own season instead of itself.
-    masked = xp.swapaxes(m, -1, -2)[..., :, None, :] * xp.swapaxes(filled, -1, -2)[..., None, :, :]
-    gram = xp.matmul(masked, filled[..., None, :, :])  # [..., c, i, j]
-    own = xp.matmul(xp.swapaxes(m * seasonal, -1, -2), filled)
-    square = (m * seasonal**2).sum(axis=-2)
-    off = each[:, :, None]  # [c, i, 1]: row c of target c
-    gram = gram * (1 - off) * (1 - xp.swapaxes(off, 1, 2))
-    own = own * (1 - each)
-    gram = gram + off * own[..., :, None, :] + xp.swapaxes(off, 1, 2) * own[..., :, :, None]
-    gram = gram + off * xp.swapaxes(off, 1, 2) * square[..., :, None, None]
-    right = xp.matmul(xp.swapaxes(m * x, -1, -2), filled) * (1 - each)
-    right = right + each * (m * x * seasonal).sum(axis=-2)[..., :, None]
-    n = m.sum(axis=-2)[..., :, None, None]
+    others = _related(x, m)
+    own = xp.swapaxes(seasonal, -1, -2)[..., :, None, :]
+    design = xp.concatenate([_pick(filled, others), own], axis=-2)  # [..., C, K + 1, T]
+    weighted = design * xp.swapaxes(m, -1, -2)[..., :, None, :]
+    gram = xp.matmul(weighted, xp.swapaxes(design, -1, -2))
+    right = xp.matmul(weighted, xp.swapaxes(x, -1, -2)[..., :, :, None])
+    rows = m.sum(axis=-2)[..., :, None, None]
+    each = xp.eye(design.shape[-2], dtype=x.dtype)
     found = []
-    for penalty in (SMALL, LARGE):
-        more = (penalty * n + 0.5) * each
-        weights = xp.linalg.solve(gram + more, right[..., None])[..., 0]
-        diagonal = (weights * each).sum(axis=-1)
-        others = weights * (1 - each)
-        found.append(
-            xp.matmul(filled, xp.swapaxes(others, -1, -2)) + diagonal[..., None, :] * seasonal
-        )
-        if penalty == SMALL:
-            size = xp.abs(others)
-            total = size.sum(axis=-1)[..., None, :]
-            seen = xp.matmul(m, xp.swapaxes(size, -1, -2)) / (total + 1e-6)
-    return found, seen
+    for penalty in (LARGE, SMALL):
+        weights = xp.linalg.solve(gram + (penalty * rows + 0.5) * each, right)
+        said = xp.matmul(xp.swapaxes(weights, -1, -2), design)[..., 0, :]
+        found.append(xp.swapaxes(said, -1, -2))
+    size = xp.abs(weights[..., :-1, :])
+    seen = (size * _pick(m, others)).sum(axis=-2) / (size.sum(axis=-2) + 1e-6)
+    return found[::-1], xp.swapaxes(seen, -1, -2)
+
+
+def _related(x: Any, m: Any) -> Any:
+    """Return the numbers of the other columns that are most correlated with each, [..., C, K]."""
+    xp = _module(x)
+    columns = x.shape[-1]
+    pairs = xp.matmul(xp.swapaxes(m, -1, -2), m)
+    correlation = xp.abs(xp.matmul(xp.swapaxes(x, -1, -2), x)) / xp.maximum(pairs, 1)
+    correlation = correlation - 1e9 * xp.eye(columns, dtype=x.dtype)  # itself comes last
+    return xp.argsort(-correlation, axis=-1)[..., : min(columns - 1, REGRESSORS)]
+
+
+def _pick(table: Any, columns: Any) -> Any:
+    """Return the chosen columns for each column, [..., C, K, T]."""
+    xp = _module(table)
+    rows = xp.swapaxes(table, -1, -2)[..., None, :, :]
+    return xp.take_along_axis(rows, columns[..., :, :, None], axis=-2)
 
 
 def _seasonal(filled: Any, valid: Any) -> tuple[Any, Any]:
