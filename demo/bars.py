@@ -32,7 +32,7 @@ class Refilled:
 
     original: Song
     erased: Song
-    filled: list[Song]  # the likeliest of the fills, which are all different
+    filled: list[Song]  # the best of the fills, which are all different
     bars: tuple[int, int]  # those that were erased: the first, and the one after the last
     gap: slice  # the same in steps
     steps_per_beat: int

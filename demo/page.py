@@ -108,7 +108,7 @@ def _figures(refilled: Refilled) -> str:
     told = {
         "original": ("As it was", "for comparison"),
         "erased": ("Erased", "with the notes that the model expects"),
-        "filled-1": ("Filled", f"the most probable of {MUSIC_SAMPLES}"),
+        "filled-1": ("Filled", f"the best of {MUSIC_SAMPLES}"),
         "filled-2": ("Filled again", "the second"),
         "filled-3": ("And again", "the third"),
     }

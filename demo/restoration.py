@@ -65,7 +65,8 @@ class Restoration:
     truth: str
     gaps: list[tuple[int, int]]  # the first character of each, and the one after its last
     fill: Fill
-    likeliest: list[list[tuple[str, float]]]  # characters at each missing place
+    # All characters at each missing place by itself, the most probable first.
+    likeliest: list[list[tuple[str, float]]]
     truth_probability: float
 
     @property
@@ -78,10 +79,9 @@ class Restoration:
     def letters(self) -> list[Letter]:
         """The missing characters, from left to right."""
         letters = []
-        for (place, _), sure, likeliest in zip(
-            self.fill.places.tolist(), self.fill.confidence.tolist(), self.likeliest, strict=True
-        ):
-            chosen = Candidate(self.fill.best[place], sure)
+        for (place, _), likeliest in zip(self.fill.places.tolist(), self.likeliest, strict=True):
+            character = self.fill.best[place]
+            chosen = Candidate(character, dict(likeliest)[character])
             others = [Candidate(*pair) for pair in likeliest if pair[0] != chosen.character]
             letters.append(Letter(place, chosen, self.truth[place], others[: SHOWN - 1]))
         return letters
@@ -114,6 +114,8 @@ def restore(filler: Filler, title: str, marked: str, strategy: str | None = None
     ]
     missing = [place for gap in gaps for place in range(*gap)]
     fill = filler.fill(truth, missing=missing, strategy=strategy)
-    likeliest = filler.marginals(truth, missing=missing, strategy=strategy).top(SHOWN)
-    log_prob = filler.log_prob(truth, missing=missing, strategy=strategy)
-    return Restoration(title, truth, gaps, fill, likeliest, float(np.exp(log_prob)))
+    marginals = filler.marginals(truth, missing=missing, strategy=strategy)
+    found = [one.log_prob for one in fill.candidates or () if one.sequence == truth]
+    nats = found[0] if found else filler.log_prob(truth, missing=missing, strategy=strategy)
+    likeliest = marginals.top(len(marginals.symbols))
+    return Restoration(title, truth, gaps, fill, likeliest, float(np.exp(nats)))

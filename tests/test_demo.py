@@ -96,14 +96,16 @@ def test_every_file_is_there_and_the_page_needs_no_other(out, page):
 
 
 @pytest.mark.slow
-def test_the_page_shows_the_texts_of_the_fills_and_how_sure_they_are(page):
+def test_the_page_shows_the_texts_of_the_fills_and_how_sure_their_letters_are(page):
     filler, confidence = tiny("text"), []
     shown = [text for _, text in page.of_class("text")]
     for marked, text in zip(restoration.TEXTS.values(), shown, strict=True):
         damaged = re.sub(r"\[(.+?)\]", lambda gap: "_" * len(gap[1]), marked)
         fill = filler.fill(damaged)
         assert text == fill.best
-        confidence += fill.confidence.tolist()
+        likeliest = filler.marginals(damaged).top(len(filler.kind.alphabet))
+        chosen = [fill.best[place] for place in fill.places[:, 0].tolist()]
+        confidence += [dict(of)[c] for of, c in zip(likeliest, chosen, strict=True)]
     letters = shades(page.of_class("sure"))
     in_contest = 8 * len(restoration.CONTESTANTS)
     each_twice = np.array(letters[:-in_contest]).reshape(-1, 2, 8)  # in the text, and below it
