@@ -12,6 +12,7 @@ import numpy as np
 
 from caesura.filler.filler import Filler
 from caesura.kinds import KINDS, Series, Text
+from caesura.kinds.series.columns import Column
 from caesura.modelfile.container import DTYPES
 from caesura.modelfile.weights import digest
 from caesura.nets.architecture import Architecture
@@ -39,6 +40,8 @@ class Switches(Text):
 KIND_OF_HEAD = {"softmax": Text(ALPHABET), "bernoulli": Switches("abc", steps_per_beat=2)}
 KIND_OF_HEAD["orderless"] = KIND_OF_HEAD["bernoulli"]
 KIND_OF_HEAD["mixture"] = Series.learn([np.arange(12.0).reshape(4, 3) ** 2], least_observed=1)
+COLUMNS = (Column("x", 0), *(Column(name, n, fills=False) for n, name in enumerate("abc", 1)))
+KIND_OF_HEAD["weighing"] = Series(COLUMNS, 4)
 
 
 def quick_and_one_more_kind(monkeypatch):

@@ -8,8 +8,8 @@ from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
 
 FRAME_OF_HEAD: dict[str, Frame] = {"softmax": Categorical(4), "bernoulli": Binary(3)}
-FRAME_OF_HEAD |= {"orderless": Binary(3), "mixture": Continuous(3)}
-HEAD_HIDDEN = {"orderless": 5, "mixture": 5}  # the others can do without
+FRAME_OF_HEAD |= {"orderless": Binary(3), "mixture": Continuous(3), "weighing": Continuous(4, 3)}
+HEAD_HIDDEN = {"orderless": 5, "mixture": 5, "weighing": 5}  # the others can do without
 
 
 def random_values(frame: Frame, length: int, seed: int = 0) -> np.ndarray:

@@ -92,7 +92,7 @@ def solved(request) -> Solved:
     windows = []
     for steps in GAPS.values():
         values = random_values(net.frame, LENGTH)
-        sequence = Sequence(values, np.repeat(steps[:, None], values.shape[1], axis=1))
+        sequence = Sequence(values, steps[:, None] & net.frame.fillable)
         stop = strategy.stop(sequence.gaps[-1].stop, LENGTH)
         windows.append(around_missing(net, sequence, stop))
     batch = jax.tree.map(lambda *parts: jnp.concatenate(parts), *windows)

@@ -155,5 +155,5 @@ def test_a_card_is_in_the_form_of_the_hub(tmp_path):
 
 def test_the_card_of_a_trained_model_says_how():
     card = render(Path(find_model("text")))
-    assert "Trained with seed 0, by caesura 0.1.0" in card
-    assert "| `nade` | 0.4658 | 9000 |" in card
+    assert "Trained with seed 0, by caesura 0.2.0" in card
+    assert "| `nade` | 0.8436 | 9500 |" in card

@@ -237,7 +237,8 @@ def test_no_fingerprint_of_an_earlier_result_has_changed():
     rows = {
         (row.dataset, row.recipe): row.fingerprint
         for row in Results(page).rows
-        if "+" not in row.recipe  # a pair has those of its trainings
+        # A pair has those of its trainings. Those of the paper have other minibatches now.
+        if "+" not in row.recipe and not row.recipe.startswith("paper-")
     }
     assert rows["jsb_chorales", "nade"] == "af89a694e349dbf8"
     plan = read_plan()

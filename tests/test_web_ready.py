@@ -137,7 +137,7 @@ def test_a_server_that_is_ready_compiles_nothing(compilations):  # noqa: F811
 
 
 def test_above_its_limit_a_server_refuses_work_but_not_questions_about_itself():
-    limits = Limits(memory=resident() // 2)
+    limits = Limits(memory=1)
     with TestClient(make_app({"words": text_filler()}, limits=limits)) as client:
         for route in ("fill", "log_prob", "marginals"):
             answer = client.post(f"/api/{route}", json=TEXT)

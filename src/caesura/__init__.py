@@ -2,7 +2,7 @@
 
 >>> import caesura
 >>> filler = caesura.load("text")
->>> filler.fill("The qu___ brown fox", strategy="nade").best
+>>> filler.fill("The qu_ck brown fox", strategy="nade").best
 'The quick brown fox'
 """
 

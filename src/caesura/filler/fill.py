@@ -140,7 +140,7 @@ class GapFill:
     Examples
     --------
     >>> import caesura
-    >>> gap = caesura.load("text").fill("The qu___ brown fox", strategy="nade").gaps[0]
+    >>> gap = caesura.load("text").fill("The qu___ brown fox").gaps[0]
     >>> gap.span
     Span(start=6, stop=9)
     >>> gap.candidates[0].part
@@ -214,7 +214,7 @@ class Fill:
     Examples
     --------
     >>> import caesura
-    >>> fill = caesura.load("text").fill("The qu___ brown fox", strategy="nade")
+    >>> fill = caesura.load("text").fill("The qu___ brown fox")
     >>> fill.best
     'The quick brown fox'
     >>> len(fill.confidence)

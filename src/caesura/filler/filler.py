@@ -51,7 +51,7 @@ class Filler(Model[Net]):
     >>> filler = caesura.load("text")
     >>> filler
     <Filler for text: bidirectional (2 x 432 lstm), forward (2 x 432 lstm), onegram; by 'search'>
-    >>> filler.fill("The qu___ brown fox", strategy="nade").best
+    >>> filler.fill("The qu___ brown fox").best
     'The quick brown fox'
     """
 
@@ -133,11 +133,11 @@ class Filler(Model[Net]):
         Examples
         --------
         >>> import caesura
-        >>> fill = caesura.load("text").fill("The qu___ brown fox", strategy="nade")
+        >>> fill = caesura.load("text").fill("The qu___ brown fox")
         >>> fill.best
         'The quick brown fox'
         >>> [reading.part for reading in fill.gaps[0].candidates][:2]
-        ['ick', 'een']
+        ['ick', 'iet']
         """
         item = self.kind.open(data)
         asked = (patterns, readings)
@@ -197,7 +197,7 @@ class Filler(Model[Net]):
         Examples
         --------
         >>> import caesura
-        >>> filler, texts = caesura.load("text"), ["The qu___ brown fox", "The lazy d__ and a c__"]
+        >>> filler, texts = caesura.load("text"), ["The qu_ck brown fox", "The lazy d__ and a c__"]
         >>> fills = filler.fill_many(caesura.Request(text, strategy="nade") for text in texts)
         >>> [fill.best[:8] for fill in fills]
         ['The quic', 'The lazy']

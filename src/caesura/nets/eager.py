@@ -181,7 +181,7 @@ def _run_cell(
     return states
 
 
-def _times(W: Float[Numbers, "N c"], h: Float[Numbers, "c n"]) -> Float[np.ndarray, "N n"]:
+def _times(W: Float[Numbers, "N c"], h: Float[Numbers, "c n"]) -> Float[Numbers, "N n"]:
     """Return W h; two or three columns are faster one by one."""
     if 1 < h.shape[1] < 4:
         return np.stack([W @ column for column in h.T], axis=1)

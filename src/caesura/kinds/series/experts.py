@@ -160,10 +160,12 @@ def between(x: Any, observed: Any) -> Any:
     xp = _module(x)
     rows = x.shape[-2]
     at = xp.arange(rows)[:, None] + xp.zeros(x.shape, int)
-    left = _running_max(xp.where(observed, at, -1))
-    right = rows - 1 - xp.flip(_running_max(xp.flip(xp.where(observed, rows - 1 - at, -1), -2)), -2)
-    has_left, has_right = left >= 0, right < rows
-    a = xp.take_along_axis(x, xp.maximum(left, 0), axis=-2)
+    places = xp.sort(xp.where(observed, at, rows + at), axis=-2)  # the observed steps come first
+    upto = xp.cumsum(observed, axis=-2)  # how many are observed up to each step, and with it
+    left = xp.take_along_axis(places, xp.maximum(upto - 1, 0), axis=-2)
+    right = xp.take_along_axis(places, xp.minimum(upto - observed, rows - 1), axis=-2)
+    has_left, has_right = upto > 0, (right < rows) & (right >= at)
+    a = xp.take_along_axis(x, xp.minimum(left, rows - 1), axis=-2)
     b = xp.take_along_axis(x, xp.minimum(right, rows - 1), axis=-2)
     share = (at - left) / xp.maximum(right - left, 1)
     inside = a + share * (b - a)
@@ -285,17 +287,6 @@ def _squeeze(x: Any) -> Any:
     return _module(x).arcsinh(x)
 
 
-def _running_max(x: Any) -> Any:
-    if isinstance(x, np.ndarray):
-        return np.maximum.accumulate(x, axis=-2)
-    import jax  # only for arrays of its own
-
-    return jax.lax.cummax(x, axis=x.ndim - 2)
-
-
 def _module(x: Any) -> ModuleType:
-    if isinstance(x, np.ndarray):
-        return np
-    import jax.numpy as jnp
-
-    return jnp
+    """Return `numpy` or `jax.numpy`, as the array is of one or the other."""
+    return np if isinstance(x, np.ndarray) else x.__array_namespace__()
