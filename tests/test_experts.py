@@ -91,6 +91,7 @@ def test_a_season_is_found_without_the_value_itself():
     assert abs(season_of[50, 0] - table[50, 0]) < 1.5
 
 
+@pytest.mark.slow
 def test_jax_says_the_same():
     table, observed = made(seed=5)
     found = asked(table.astype(np.float32), observed)

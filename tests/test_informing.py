@@ -51,6 +51,7 @@ def test_nothing_is_learnt_of_how_they_are_distributed(net, batch):
     assert np.all(np.abs(gradient[:2]).sum(axis=1) > 0)
 
 
+@pytest.mark.slow
 def test_they_are_seen_though_the_missingness_would_hide_them(net, batch):
     unseen = jnp.ones_like(batch.unseen)
     score = total_nll(net, batch._replace(unseen=unseen), Tuning()).nll

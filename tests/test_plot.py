@@ -55,6 +55,7 @@ def test_nothing_new_and_nothing_at_all_can_be_drawn():
     plot_roll(np.zeros((5, 88), np.int8), nothing, np.zeros(0))
 
 
+@pytest.mark.slow
 def test_a_fill_draws_itself():
     text = text_filler().fill("a_c", strategy="onegram")
     assert words_of(text.plot()) == text.best.replace("\n", "↵")

@@ -62,6 +62,7 @@ def test_inside_another_it_is_a_part(few):
     assert len(few) == 1
 
 
+@pytest.mark.slow
 def test_the_least_recently_used_are_let_go(few):
     @program
     def double(x):

@@ -120,6 +120,7 @@ def test_no_file_is_written_outside_the_directory(model, tmp_path):
     assert (tmp_path / "a.txt").read_text() == "th_"
 
 
+@pytest.mark.slow
 def test_other_options_are_not_mixed_into_a_directory(model, tmp_path):
     fill_locally(rows(TEXTS), Run(model), tmp_path)
     for other in (Run(model, seed=1), Run(model, draws=2), Run("text")):

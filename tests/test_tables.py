@@ -92,6 +92,7 @@ def test_a_few_rows_lean_on_those_that_were_fitted(filler):
     assert (known - truth).abs().mean() < 3.0
 
 
+@pytest.mark.slow
 def test_random_fills_have_the_quantiles_and_cohere(filler):
     rng = np.random.default_rng(0)
     table = np.cumsum(rng.normal(size=120))[:, None]

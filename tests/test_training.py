@@ -153,7 +153,7 @@ def test_the_loss_is_the_sum_over_targets(head):
     net = make_net("bidirectional", head)
     values = np.stack([random_values(net.frame, 6, seed) for seed in (0, 1)], axis=1)
     unseen = np.zeros(values.shape, bool)
-    unseen[2, 0] = True
+    unseen[2, 0] = net.frame.fillable
     valid = np.arange(6)[:, None] < [6, 4]
     targets = valid.copy()
     targets[:2, 1] = False
