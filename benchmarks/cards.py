@@ -64,7 +64,7 @@ CARDS = {
         "date is a guess. It was not trained on other languages, tables, programs or verse. Most "
         "readings of gaps of more than eight characters are wrong (docs/decoding.md). It has "
         "learnt the biases of its source.",
-        gaps={"search": 200, "sir": 100, "nade": 500, "oneway": 500, "onegram": 5_000},
+        gaps={"search": 200, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
         options={},
     ),
     "music": Card(
