@@ -210,6 +210,7 @@ def test_the_strategy_of_its_own_multiplies_the_marginals(model):
     assert np.abs(shares - probs).max() < 4 * (0.25 / 600) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_fills_evaluates_and_informs(model, tmp_path):
     file = tmp_path / "damaged.dice"
     file.write_text(DAMAGED)

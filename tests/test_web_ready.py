@@ -136,6 +136,7 @@ def test_a_server_that_is_ready_compiles_nothing(compilations):  # noqa: F811
             assert not compilations, (number, route, steps, asked)
 
 
+@pytest.mark.slow
 def test_above_its_limit_a_server_refuses_work_but_not_questions_about_itself():
     limits = Limits(memory=1)
     with TestClient(make_app({"words": text_filler()}, limits=limits)) as client:
