@@ -140,10 +140,9 @@ def series(
         raise CaesuraError(
             f"'{name}' is chosen in training, but the model '{model}' is already trained."
         )
-    if adapt == "none" and (training or strategy):
+    if not model and adapt == "none" and (training or strategy):
         name = min(training, default="strategy")
-        if not model:
-            raise CaesuraError(f"'{name}' is for training: it needs --adapt full.")
+        raise CaesuraError(f"'{name}' is for training: it needs --adapt full.")
     if pictures is not None:
         from caesura.plots import check_picture
 

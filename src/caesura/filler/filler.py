@@ -20,6 +20,7 @@ from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
 from caesura.filler.searching import search_states
 from caesura.filler.surprise import warn_if_strange
+from caesura.kinds.base import Item
 from caesura.modelfile import Model, write_card, write_model
 from caesura.nets.bins import CENTRES
 from caesura.nets.rnn import Net
@@ -139,7 +140,7 @@ class Filler(Model[Net]):
         >>> [reading.part for reading in fill.gaps[0].candidates][:2]
         ['ick', 'iet']
         """
-        item = self.kind.open(data)
+        item = self.open(data)
         asked = (patterns, readings)
         request = Request(item, missing, samples, draws, strategy, seed, seconds, *asked)
         fill = self.fill_many([request], report=report)[0]
@@ -148,6 +149,10 @@ class Filler(Model[Net]):
         for doubt in item.doubts(fill.sequence.missing):
             warnings.warn(doubt, CaesuraWarning, stacklevel=2)
         return fill
+
+    def open(self, data: Any) -> Item:
+        """Return the user's data as an item of the kind, which `fill` and `Request` also take."""
+        return self.kind.open(data)
 
     @overload
     def fill_many(

@@ -22,7 +22,7 @@ from caesura.filler.fill import Completion, LogProb
 from caesura.filler.filler import Filler
 from caesura.filler.marginals import Marginals
 from caesura.filler.passes import seed_of
-from caesura.filler.request import Missing, Patterns, Readings, Request, mask_of
+from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Report
 from caesura.filler.series_fill import SeriesFill
 from caesura.kinds.series import Series, TableItem
@@ -82,24 +82,15 @@ class TableFiller(Filler):
         values = np.concatenate([kind.open(one).complete.values for one in given])
         return replace(self, kind=kind, prior=_prior_of(values))
 
-    def fill(
-        self,
-        data: Any,
-        *,
-        missing: Missing | None = None,
-        samples: int = 0,
-        draws: int | None = None,
-        strategy: str | Strategy | None = None,
-        seed: int = 0,
-        seconds: float | int | None = None,
-        patterns: Patterns | None = None,
-        readings: Readings | None = None,
-        report: Report | None = None,
-    ) -> SeriesFill:
-        """Complete a table, as `Filler.fill`; `draws` is the number of quantiles that are kept."""
-        asked = (patterns, readings)
-        request = Request(data, missing, samples, draws, strategy, seed, seconds, *asked)
-        return cast(SeriesFill, self.fill_many([request], report=report)[0])
+    def open(self, data: Any) -> TableItem:
+        """Return a table as an item; if no other tables were fitted, its own columns are learnt."""
+        if self.prior is not None:
+            return cast(Series, self.kind).open(data)
+        if isinstance(data, TableItem):
+            return data
+        path = Series.path_of(data)
+        given: Any = data if path is None else read_table(path)
+        return self._learn([given], {}).open(given)
 
     def fill_many(
         self,
@@ -208,18 +199,9 @@ class TableFiller(Filler):
         return Series.learn(tables, **{"least_observed": LEAST_OBSERVED, **self.fields, **fields})
 
     def _open(self, data: Any) -> tuple[Series, TableItem, Prior]:
-        if self.prior is not None:
-            kind, prior = self.kind, self.prior
-            assert isinstance(kind, Series)
-            return kind, kind.open(data), prior
-        if isinstance(data, TableItem):
-            kind, item = data.kind, data
-        else:
-            path = Series.path_of(data)
-            given: Any = read_table(path) if path is not None else data
-            kind = self._learn([given], {})
-            item = kind.open(given)
-        return kind, item, _prior_of(item.complete.values)
+        item = self.open(data)
+        prior = _prior_of(item.complete.values) if self.prior is None else self.prior
+        return item.kind, item, prior
 
     def _fill(self, request: Request, report: Report | None) -> SeriesFill:
         if request.asks or request.seconds is not None:
