@@ -48,7 +48,7 @@ def test_a_state_lasts_as_long_as_its_mean():
 
 def test_angles_wrap():
     found = courses("_angle")
-    assert all(0 <= course.min() and course.max() < 1 for course in found)
+    assert all(course.min() >= 0 and course.max() < 1 for course in found)
     jumps = [np.abs(np.diff(course)).max() for course in found]
     assert np.mean(np.array(jumps) > 0.8) > 0.5  # most of them pass north
     turned = [np.abs((np.diff(course) + 0.5) % 1 - 0.5) for course in found]

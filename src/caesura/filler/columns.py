@@ -68,7 +68,7 @@ def lanes_of(
         observed = ~hidden & ~np.isnan(seen)
         known = prior._replace(rows=np.maximum(prior.rows - len(seen), 0))
         standard = standardise(np.where(observed, seen, 0), observed, known)
-        experts = consult(standard, observed, np.ones((len(seen), 1), bool))
+        experts = consult(standard.x, observed, np.ones((len(seen), 1), bool))
         frames = np.concatenate([(standard.x - experts.base)[..., None], experts.informing], -1)
         frames = np.clip(frames, -FARTHEST, FARTHEST).astype(np.float32)
         base = standard.location + standard.scale * experts.base

@@ -40,7 +40,7 @@ def prepare(
     with jax.default_matmul_precision("highest"):
         prior = _prior(key, tables, known, valid)
         table = standardise(jnp.where(valid & known, tables, 0.0), observed, prior)
-        experts = consult(table, observed, valid[..., :1])
+        experts = consult(table.x, observed, valid[..., :1])
     constant = table.scale == 0
     truth = (tables - table.location) / jnp.where(constant, 1, table.scale)
     residual = truth - experts.base
