@@ -39,6 +39,7 @@ class Lane(NamedTuple):
     missing: Bool[np.ndarray, " W"]
     base: Float[np.ndarray, " W"]  # in the units of the table
     scale: float
+    spread: float  # distributions are stretched so much, around their medians
 
     @property
     def filled(self) -> Int[np.ndarray, " n"]:
@@ -56,7 +57,10 @@ class Answer(NamedTuple):
 
 
 def lanes_of(
-    table: Float[np.ndarray, "T C"], missing: Bool[np.ndarray, "T C"], prior: Prior
+    table: Float[np.ndarray, "T C"],
+    missing: Bool[np.ndarray, "T C"],
+    prior: Prior,
+    spread: Float[np.ndarray, " C"],
 ) -> Iterator[Lane]:
     """Yield the columns with something missing, window by window."""
     for rows, inside in windows(len(table)):
@@ -82,6 +86,7 @@ def lanes_of(
                 ~observed[:, column],
                 base[:, column],
                 scale,
+                float(spread[column]),
             )
 
 
@@ -110,14 +115,14 @@ def quantiles(
     """
     places, values, done = [], [], 0
     for found, some in _distributions(net, lanes):
-        numbers = quantiles_of(found, levels)
+        middle, spread = _middles(found), _of_each(some, "spread")
+        numbers = middle + spread * (quantiles_of(found, levels) - middle)
         done += len(some)
         if report is not None:
             report(done, len(lanes))
         places.append(np.concatenate([_places(lane) for lane in some]))
-        scale = np.concatenate([np.full(len(lane.filled), lane.scale) for lane in some])
         base = np.concatenate([lane.base[lane.filled] for lane in some])
-        values.append(base + scale * numbers)
+        values.append(base + _of_each(some, "scale") * numbers)
     return Answer(np.concatenate(places), np.concatenate(values, axis=1))
 
 
@@ -128,9 +133,11 @@ def bins_of(
     places, masses = [], []
     for found, some in _distributions(net, lanes):
         places.append(np.concatenate([_places(lane) for lane in some]))
-        scale = np.concatenate([np.full(len(lane.filled), lane.scale or 1.0) for lane in some])
+        scale, spread = _of_each(some, "scale")[:, None], _of_each(some, "spread")[:, None]
         base = np.concatenate([lane.base[lane.filled] for lane in some])
-        each = (edges - base[:, None]) / scale[:, None]
+        middle = _middles(found)[:, None]
+        each = (edges - base[:, None]) / np.where(scale == 0, 1.0, scale)
+        each = middle + (each - middle) / spread
         wide = Logistics(*(a[:, None] for a in found))
         masses.append(np.diff(wide.below(each), axis=1, prepend=0.0, append=1.0))
     return np.concatenate(places), np.concatenate(masses)
@@ -149,6 +156,15 @@ def _distributions(net: Net, lanes: list[Lane]) -> Iterator[tuple[Logistics, lis
         kept = np.flatnonzero((step >= inside[:, 0]) & (step < inside[:, 1]))
         order = kept[np.lexsort((step[kept], number[kept]))]
         yield Logistics(*(a[order] for a in found)), some
+
+
+def _middles(found: Logistics) -> Float[np.ndarray, " places"]:
+    return quantiles_of(found, np.array([0.5]))[0]
+
+
+def _of_each(lanes: list[Lane], name: str) -> Float[np.ndarray, " places"]:
+    """Return a number of each lane, for each of its filled places."""
+    return np.concatenate([np.full(len(lane.filled), getattr(lane, name)) for lane in lanes])
 
 
 def _alike(lanes: list[Lane]) -> Iterator[list[Lane]]:
@@ -192,14 +208,15 @@ def quantiles_of(
 def draw(net: Net, lanes: list[Lane], samples: int, seed: int) -> Answer:
     """Return random fills of each lane, from both directions in turn, which cohere in time."""
     places, values = [], []
-    for number, some in enumerate(_alike(lanes)):
-        window = _window(net, some)
+    for number, (found, some) in enumerate(_distributions(net, lanes)):
+        window, middles = _window(net, some), _by_lane(_middles(found), some)
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), number), len(some))
         drawn = np.asarray(BothWays().draw(keys, net, window, samples), np.float64)[..., 0]
-        for lane, of_lane in zip(some, drawn, strict=True):
+        for lane, of_lane, middle in zip(some, drawn, middles, strict=True):
             at = lane.filled
             places.append(_places(lane))
-            values.append(lane.base[at] + lane.scale * of_lane[:, at])
+            stretched = middle + lane.spread * (of_lane[:, at] - middle)
+            values.append(lane.base[at] + lane.scale * stretched)
     return Answer(np.concatenate(places), np.concatenate(values, axis=1))
 
 
@@ -208,18 +225,26 @@ def log_prob(
 ) -> Float[np.ndarray, " n"]:
     """Return the log-density of what filled tables have at the missing places of some lanes."""
     total = np.zeros(len(tables))
-    for some in _alike(lanes):
-        window = _window(net, some)
+    for found, some in _distributions(net, lanes):
+        window, middles = _window(net, some), _by_lane(_middles(found), some)
         fills = np.repeat(np.asarray(window.values)[:, None], len(tables), axis=1)
-        for row, lane in enumerate(some):
+        for row, (lane, middle) in enumerate(zip(some, middles, strict=True)):
             at, scale = lane.filled, lane.scale or 1.0
             truth = tables[:, slice(*lane.rows), lane.column][:, at]
-            fills[row, :, at, 0] = ((truth - lane.base[at]) / scale).T
-            total -= len(at) * np.log(scale)
+            truth = (truth - lane.base[at]) / scale
+            # Draws were stretched, so that numbers are shrunk before the net is asked.
+            fills[row, :, at, 0] = (middle + (truth - middle) / lane.spread).T
+            total -= len(at) * np.log(scale * lane.spread)
         keys = jax.random.split(jax.random.key(0), len(some))
-        found = BothWays().log_prob(keys, net, window, jnp.asarray(fills)).log_prob
-        total += np.asarray(found, np.float64).sum(axis=0)
+        nats = BothWays().log_prob(keys, net, window, jnp.asarray(fills)).log_prob
+        total += np.asarray(nats, np.float64).sum(axis=0)
     return total
+
+
+def _by_lane(
+    numbers: Float[np.ndarray, " places"], lanes: list[Lane]
+) -> list[Float[np.ndarray, " _"]]:
+    return np.split(numbers, np.cumsum([len(lane.filled) for lane in lanes])[:-1])
 
 
 def _window(net: Net, lanes: list[Lane]) -> Window:

@@ -60,21 +60,19 @@ def one_pass(
 
 def _top(stack: Stack, inputs: Input, steps: int, reverse: bool) -> Float[np.ndarray, "T c B"]:
     """Return h of the top layer before each step, in its own direction."""
-    x = inputs.x.reshape(len(inputs.x), steps, -1)
-    x = np.ascontiguousarray(x[:, ::-1] if reverse else x)
+    x = np.moveaxis(inputs.x.reshape(len(inputs.x), steps, -1), 1, 0)
     m = inputs.m.reshape(steps, -1)
-    m = m[::-1] if reverse else m
+    x, m = (x[::-1], m[::-1]) if reverse else (x, m)
+    x = np.ascontiguousarray(x)
     for cell in stack.cells:
         of = type(cell)
-        u = of.input(cell, x.reshape(len(x), -1)).reshape(-1, *x.shape[1:])
-        u = np.ascontiguousarray(np.moveaxis(u, 1, 0))
         state = np.zeros((cell.size, x.shape[2]), np.float32)
         above = np.empty((steps + 1, *state.shape), np.float32)
         above[0] = state
-        for t in range(steps):
-            state = of.finish(cell, state, cell.W_h @ state, u[t], m[t])
+        for t in range(steps):  # with its input, which is then still in the cache
+            state = of.finish(cell, state, cell.W_h @ state, of.input(cell, x[t]), m[t])
             above[t + 1] = state
-        x = np.moveaxis(above[1:], 0, 1)
+        x = above[1:]
     return above[-2::-1] if reverse else above[:-1]
 
 

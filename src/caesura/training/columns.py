@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from caesura.hardware import Tuning
 from caesura.kinds.series.experts import Prior, consult, learn_prior, standardise
+from caesura.nets.arrays import Numbers
 from caesura.nets.columns import distributions
 from caesura.nets.rnn import Net
 
@@ -20,10 +21,10 @@ PRIOR_ROWS = 16  # fewer rows beyond the end of a table say too little
 class Lanes(NamedTuple):
     """Columns of tables, side by side."""
 
-    frames: Float[Array, "T B D"]  # residuals of the base, and what informs about them
-    hidden: Bool[Array, "T B"]
-    valid: Bool[Array, "T B"]
-    targets: Bool[Array, "T B"]
+    frames: Float[Numbers, "T B D"]  # residuals of the base, and what informs about them
+    hidden: Bool[Numbers, "T B"]
+    valid: Bool[Numbers, "T B"]
+    targets: Bool[Numbers, "T B"]
 
 
 def prepare(
