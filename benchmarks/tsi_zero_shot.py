@@ -3,9 +3,9 @@
     python benchmarks/tsi_zero_shot.py [--seeds 1] [--sets ett,italy,beijing,physionet]
     python benchmarks/tsi_zero_shot.py --budget 30s      tuned on the training part for so long
 
-The means and scales of the columns, and how wide intervals are, come from the training part. The errors are mean absolute ones
-on the withheld entries of the test part, in standardised units; `inside` is the share of these
-entries in their intervals of 90 %.
+The means and scales of the columns, and how wide intervals are, come from the training part. The
+errors are mean absolute ones on the withheld entries of the test part, in standardised units;
+`inside` is the share of these entries in their intervals of 90 %.
 """
 
 import argparse
