@@ -5,7 +5,8 @@ know what is observed, not what is filled. So fills of different columns at the 
 independent given what is observed, while the fills of one column cohere in time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import jax
@@ -90,6 +91,14 @@ def lanes_of(
             )
 
 
+def count_lanes(missing: Bool[np.ndarray, "T C"]) -> int:
+    """Return how many lanes there are."""
+    return sum(
+        int(missing[slice(*rows)][slice(*inside)].any(axis=0).sum())
+        for rows, inside in windows(len(missing))
+    )
+
+
 def windows(length: int) -> Iterator[tuple[Span, Span]]:
     """Yield the rows of each window of a table, and which of them are filled there."""
     if length <= ROWS:
@@ -105,13 +114,13 @@ def windows(length: int) -> Iterator[tuple[Span, Span]]:
 
 def quantiles(
     net: Net,
-    lanes: list[Lane],
+    lanes: Iterable[Lane],
     levels: Float[np.ndarray, " n"],
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[int], None] | None = None,
 ) -> Answer:
     """Return quantiles of each missing number by itself, given everything that is observed.
 
-    `report` is called with the number of lanes that are filled, and of all.
+    `report` is called with the number of lanes that are filled.
     """
     places, values, done = [], [], 0
     for found, some in _distributions(net, lanes):
@@ -119,7 +128,7 @@ def quantiles(
         numbers = middle + spread * (quantiles_of(found, levels) - middle)
         done += len(some)
         if report is not None:
-            report(done, len(lanes))
+            report(done)
         places.append(np.concatenate([_places(lane) for lane in some]))
         base = np.concatenate([lane.base[lane.filled] for lane in some])
         values.append(base + _of_each(some, "scale") * numbers)
@@ -127,7 +136,7 @@ def quantiles(
 
 
 def bins_of(
-    net: Net, lanes: list[Lane], edges: Float[np.ndarray, " edges"]
+    net: Net, lanes: Iterable[Lane], edges: Float[np.ndarray, " edges"]
 ) -> tuple[Int[np.ndarray, "places 2"], Float[np.ndarray, "places edges+1"]]:
     """Return the probability of each bin, of each missing number by itself."""
     places, masses = [], []
@@ -143,10 +152,10 @@ def bins_of(
     return np.concatenate(places), np.concatenate(masses)
 
 
-def _distributions(net: Net, lanes: list[Lane]) -> Iterator[tuple[Logistics, list[Lane]]]:
+def _distributions(net: Net, lanes: Iterable[Lane]) -> Iterator[tuple[Logistics, list[Lane]]]:
     """Yield the distributions of what is filled in some lanes at a time, lane by lane."""
     net = with_numpy(net)
-    for some in _alike(lanes):
+    for some in _some(lanes):
         frames = np.stack([lane.frames for lane in some], axis=1)
         missing = np.stack([lane.missing for lane in some], axis=1)
         found = one_pass(net, frames, missing)
@@ -167,13 +176,11 @@ def _of_each(lanes: list[Lane], name: str) -> Float[np.ndarray, " places"]:
     return np.concatenate([np.full(len(lane.filled), getattr(lane, name)) for lane in lanes])
 
 
-def _alike(lanes: list[Lane]) -> Iterator[list[Lane]]:
-    """Yield lanes of equal length, some at a time."""
-    lengths = sorted({len(lane.missing) for lane in lanes})
-    for length in lengths:
-        some = [lane for lane in lanes if len(lane.missing) == length]
-        for first in range(0, len(some), LANES):
-            yield some[first : first + LANES]
+def _some(lanes: Iterable[Lane]) -> Iterator[list[Lane]]:
+    """Yield some lanes at a time; those of one table are equally long."""
+    each = iter(lanes)
+    while some := list(islice(each, LANES)):
+        yield some
 
 
 def _places(lane: Lane) -> Int[np.ndarray, "n 2"]:
@@ -205,7 +212,7 @@ def quantiles_of(
     return values
 
 
-def draw(net: Net, lanes: list[Lane], samples: int, seed: int) -> Answer:
+def draw(net: Net, lanes: Iterable[Lane], samples: int, seed: int) -> Answer:
     """Return random fills of each lane, from both directions in turn, which cohere in time."""
     places, values = [], []
     for number, (found, some) in enumerate(_distributions(net, lanes)):
@@ -221,7 +228,7 @@ def draw(net: Net, lanes: list[Lane], samples: int, seed: int) -> Answer:
 
 
 def log_prob(
-    net: Net, lanes: list[Lane], tables: Float[np.ndarray, "n T C"]
+    net: Net, lanes: Iterable[Lane], tables: Float[np.ndarray, "n T C"]
 ) -> Float[np.ndarray, " n"]:
     """Return the log-density of what filled tables have at the missing places of some lanes."""
     total = np.zeros(len(tables))

@@ -102,7 +102,7 @@ def rehearse(net: Net, parts: Sequence[Part], columns: int, prior: Prior) -> Reh
         if not part.hidden[:, :columns].any():
             continue
         known = part.known
-        lanes = list(lanes_of(known, part.hidden, prior, np.ones(known.shape[1])))
+        lanes = lanes_of(known, part.hidden, prior, np.ones(known.shape[1]))
         answer = quantiles(net, lanes, np.array(LEVELS))
         line = between(np.nan_to_num(known), ~np.isnan(known))
         at = tuple(answer.places.T)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from caesura.filler.assemble import between_gaps
 from caesura.filler.columns import (
     Answer,
     bins_of,
+    count_lanes,
     draw,
     lanes_of,
     log_prob,
@@ -149,8 +151,8 @@ class TableFiller(Filler):
             raise CaesuraError(
                 "The pretrained model gives no log-probability of categories: train a model for it."
             )
-        lanes = list(lanes_of(complete.values, mask, learnt.prior, learnt.spread))
-        if not lanes:
+        lanes = lanes_of(complete.values, mask, learnt.prior, learnt.spread)
+        if not mask.any():
             return LogProb(0.0, 0.0)
         (nats,) = log_prob(self.nets["bidirectional"], lanes, complete.values[None])
         return LogProb(float(nats) - kind.log_scale(mask), 0.0)
@@ -167,8 +169,8 @@ class TableFiller(Filler):
         _check_strategy(strategy)
         kind, item, learnt = self._open(data)
         mask = _mask(kind, item, missing)
-        lanes = list(lanes_of(item.complete.values, mask, learnt.prior, learnt.spread))
-        if not lanes:
+        lanes = lanes_of(item.complete.values, mask, learnt.prior, learnt.spread)
+        if not mask.any():
             nothing = np.zeros((0, len(CENTRES)))
             return Marginals(np.zeros((0, 2), int), CENTRES.tolist(), nothing, nothing)
         places, mass = bins_of(self.nets["bidirectional"], lanes, EDGES)
@@ -235,18 +237,21 @@ class TableFiller(Filler):
         kind, item, learnt = self._open(request.data)
         mask = _mask(kind, item, request.missing)
         net, values = self.nets["bidirectional"], item.complete.values
-        lanes = list(lanes_of(values, mask, learnt.prior, learnt.spread))
+        # Made anew for each use, since those of a long table would take much memory.
+        lanes = partial(lanes_of, values, mask, learnt.prior, learnt.spread)
         sequence = Sequence(np.where(mask, 0, values).astype(np.float32), mask)
         levels = np.arange(1, draws + 1) / (draws + 1)  # those that `quantile` looks for
         grid = np.zeros((draws, 0))
-        if lanes:
-            grid = _in_order(quantiles(net, lanes, levels, report))
+        if mask.any():
+            total = count_lanes(mask)
+            tell = None if report is None else (lambda done: report(done, total))
+            grid = _in_order(quantiles(net, lanes(), levels, tell))
         drawn, scores = np.zeros((samples, grid.shape[1])), np.zeros(samples)
-        if samples and lanes:
-            drawn = _in_order(draw(net, lanes, samples, seed))
+        if samples and mask.any():
+            drawn = _in_order(draw(net, lanes(), samples, seed))
             tables = np.repeat(values[None].astype(np.float64), samples, axis=0)
             tables[:, mask] = drawn
-            scores = log_prob(net, lanes, tables) - kind.log_scale(mask)
+            scores = log_prob(net, lanes(), tables) - kind.log_scale(mask)
         best = np.median(grid, axis=0)
         parts = (sequence.missing, best[None], grid, drawn)
         best, grid, drawn = _with_levels(kind, *parts)
