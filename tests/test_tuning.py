@@ -2,6 +2,7 @@
 
 import time
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -28,13 +29,17 @@ def days(rows: int = 200) -> np.ndarray:
 
 
 def untrained(table: np.ndarray) -> TableFiller:
-    """A small net that has learnt nothing: tuning must make it better."""
+    """A small net whose head is random: tuning must make it better."""
     pretrained = caesura.load("series")
     frame = pretrained.nets["bidirectional"].frame
     assert isinstance(frame, Continuous)
     net = bidirectional(
         jax.random.key(0), frame, head="weighing", hidden=8, cell="gru", layers=1, head_hidden=8
     )
+    leaves, structure = jax.tree.flatten(net.head)
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    noisy = [a + 0.5 * jax.random.normal(k, a.shape) for a, k in zip(leaves, keys, strict=True)]
+    net = eqx.tree_at(lambda one: one.head, net, jax.tree.unflatten(structure, noisy))
     made = TableFiller(pretrained.kind, {"bidirectional": net}, "bothways", pretrained.training)
     return made.fitted([table])
 

@@ -60,17 +60,21 @@ def prepare(
 
 
 def objective(net: Net, lanes: Lanes, tuning: Tuning, key: PRNGKeyArray) -> Float[Array, ""]:
-    """Return the mean of −log p of what is hidden.
+    """Return the mean of −log p of what is hidden."""
+    found = distributions(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
+    nats = jnp.where(lanes.targets, found.log_density(lanes.frames[..., 0]), 0.0)
+    return -jnp.sum(nats) / jnp.maximum(jnp.sum(lanes.targets), 1)
+
+
+def unseen(key: PRNGKeyArray, lanes: Lanes) -> tuple[Bool[Array, "T B"], Bool[Array, "T B"]]:
+    """Return what the cells that read forwards do not see, and those that read backwards.
 
     A third of the columns is filled from left to right: the cells that read forwards see what is
     hidden, and those that read backwards do not. A third is filled from right to left, and a third
     at once.
     """
     way = jax.random.randint(key, lanes.hidden.shape[1:], 0, 3)
-    unseen = lanes.hidden & (way != 1), lanes.hidden & (way != 2)
-    found = distributions(net, lanes.frames, lanes.valid, *unseen, tuning)
-    nats = jnp.where(lanes.targets, found.log_density(lanes.frames[..., 0]), 0.0)
-    return -jnp.sum(nats) / jnp.maximum(jnp.sum(lanes.targets), 1)
+    return lanes.hidden & (way != 1), lanes.hidden & (way != 2)
 
 
 def _prior(

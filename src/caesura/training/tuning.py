@@ -1,8 +1,9 @@
-"""Tuning of the pretrained model for tables: updates of its weights on the user's own tables.
+"""Tuning of the pretrained model for tables: updates of its head on the user's own tables.
 
-Some of what is observed is held out, as in a rehearsal. In the rest, more is hidden again and
-again, and the net learns to fill it. The net that fills the held-out numbers best is kept: if that
-is the pretrained one, nothing changes.
+Some of what is observed is held out, as in a rehearsal. In the rest, more is hidden in many ways,
+and the head learns to fill it. The cells stay: what they read around each hidden number is computed
+once. The net that fills the held-out numbers best is kept: if that is the pretrained one, nothing
+changes.
 """
 
 import math
@@ -24,18 +25,23 @@ from caesura.filler.tables import TableFiller
 from caesura.hardware import pad, tuning_for, window_width
 from caesura.kinds.series import Series
 from caesura.kinds.series.experts import Prior
+from caesura.nets.arrays import Numbers
+from caesura.nets.columns import read
+from caesura.nets.heads.base import Head
+from caesura.nets.heads.weighing import Weighing
 from caesura.nets.rnn import Net
-from caesura.training.columns import Lanes, objective
+from caesura.training.columns import Lanes, unseen
 from caesura.training.loop import Progress, Stopped
 from caesura.training.progress import Report
 
-LONGEST = 128  # steps of a lane in an update
-BATCH = 64  # lanes
+LONGEST = 128  # steps of a lane
+LANES = 64  # that are read at a time
+POOL = 4096  # lanes at most
+BATCH = 1024  # hidden numbers in an update
 RATE = 1e-3
-WARM_UP = 0.1  # of the time, in which the learning rate grows
-MAKING = 0.2  # of the time, at most, to make lanes to learn from
-POOL = 2048  # lanes, at most
-CHECKS = 6
+WARM_UP = 0.05  # of the time, in which the learning rate grows
+MAKING = 0.4  # of the time, at most, to hide numbers and to read what is around them
+CHECKS = 8
 
 OPTIMISER = optax.apply_if_finite(
     optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(b2=0.99)), 2**30
@@ -49,6 +55,13 @@ class Tuned(NamedTuple):
     before: float
     after: float
     updates: int
+
+
+class Questions(NamedTuple):
+    """Hidden numbers, with what informs about them, and what cells have read around them."""
+
+    contexts: Float[Numbers, "n C"]
+    frames: Float[Numbers, "n D"]
 
 
 def tune(
@@ -90,40 +103,42 @@ def tune(
     values = [kind.open(one).complete.values for one in tables]
     parts = parts_of(values, kind.numbers)
     before = rehearse(filler.nets["bidirectional"], parts, kind.numbers, learnt.prior).error
-    best, error, updates = filler.nets["bidirectional"], before, 0
+    checking = time.monotonic() - began
+    net = best = filler.nets["bidirectional"]
+    error, updates = before, 0
     rng, known = np.random.default_rng(seed), [table.copy() for table in values]
     for part in parts:  # what is held out is never seen
         known[part.number][part.first : part.first + len(part.table)][part.hidden] = np.nan
-    pool = _pool(rng, known, kind.numbers, learnt.prior, began + MAKING * seconds)
+    pool = _pool(rng, net, known, kind.numbers, learnt.prior, began + MAKING * seconds)
     if pool is None or not math.isfinite(before):
         return Tuned(filler, before, before, 0)
-    net, state = best, OPTIMISER.init(eqx.filter(best, eqx.is_array))
-    checked = began
-    slowest = 0.0  # seconds of an update; the first one compiles, and does not count
-    while (now := time.monotonic()) - began + slowest < seconds:
+    state = OPTIMISER.init(eqx.filter(net.head, eqx.is_array))
+    started = checked = time.monotonic()
+    # At the end, the net is checked, and then fitted.
+    until = max(started, began + seconds - 3 * checking)
+    while (now := time.monotonic()) < until or not updates:
         if stop():
             raise Stopped
-        share = (now - began) / seconds
+        share = (now - started) / (until - started) if until > started else 1.0
         rate = RATE * min(1.0, share / WARM_UP) * (1 + math.cos(math.pi * share)) / 2
-        at = rng.integers(0, pool.hidden.shape[1], BATCH)
-        batch = Lanes(*(jnp.asarray(part[:, at]) for part in pool))
-        key = jax.random.fold_in(jax.random.key(seed), updates)
-        net, state, loss = jax.block_until_ready(_update(net, state, batch, jnp.float32(rate), key))
+        at = rng.integers(0, len(pool.frames), BATCH)
+        some = Questions(*(part[at] for part in pool))
+        head, state, loss = _update(net.head, state, some, np.float32(rate))
+        net = _with_head(net, jax.block_until_ready(head))
         updates += 1
-        if updates > 1:
-            slowest = max(slowest, time.monotonic() - now)
-        left, found = began + seconds - time.monotonic(), None
-        if left <= slowest or time.monotonic() - checked > seconds / CHECKS:
+        left, found = until - time.monotonic(), None
+        if left <= 0 or time.monotonic() - checked > seconds / CHECKS:
             found = rehearse(net, parts, kind.numbers, learnt.prior).error
             checked = time.monotonic()
             if found < error:
                 best, error = net, found
-        if report is not None:
-            each = slowest or 1.0
-            pace = BATCH * len(pool.hidden) / each
-            steps = updates + int(max(left, 0) / each)
-            told = Progress(updates, steps, float(loss), found, pace, max(left, 0.0), 0)
-            report("tuning", told)
+            if report is not None:
+                each = (checked - started) / updates
+                steps = updates + int(max(left, 0) / each)
+                report(
+                    "tuning",
+                    Progress(updates, steps, float(loss), found, BATCH / each, max(left, 0.0), 0),
+                )
     tuned = replace(filler, nets={**filler.nets, "bidirectional": best})
     tuned = replace(tuned, learnt=tuned.learn(kind, values))
     return Tuned(tuned, before, error, updates)
@@ -131,34 +146,61 @@ def tune(
 
 @eqx.filter_jit
 def _update(
-    net: Net,
-    state: optax.OptState,
-    lanes: Lanes,
-    rate: Float[Array, ""],
-    key: PRNGKeyArray,
-) -> tuple[Net, optax.OptState, Float[Array, ""]]:
-    loss, gradient = eqx.filter_value_and_grad(objective)(net, lanes, tuning_for("float32"), key)
+    head: Head, state: optax.OptState, questions: Questions, rate: Float[Numbers, ""]
+) -> tuple[Head, optax.OptState, Float[Array, ""]]:
+    def loss(head: Head) -> Float[Array, ""]:
+        assert isinstance(head, Weighing)
+        found = jax.vmap(head.distribution)(questions.contexts, questions.frames)
+        return -jnp.mean(found.log_density(questions.frames[:, 0]))
+
+    value, gradient = eqx.filter_value_and_grad(loss)(head)
     change, state = OPTIMISER.update(gradient, state)
-    return eqx.apply_updates(net, jax.tree.map(lambda d: -rate * d, change)), state, loss
+    return eqx.apply_updates(head, jax.tree.map(lambda d: -rate * d, change)), state, value
+
+
+def _with_head(net: Net, head: Head) -> Net:
+    return eqx.tree_at(lambda one: one.head, net, head)
 
 
 def _pool(
-    rng: np.random.Generator, tables: Sequence[Values], columns: int, prior: Prior, until: float
-) -> Lanes | None:
-    """Return lanes with some of their numbers hidden; None if there is nothing to hide."""
+    rng: np.random.Generator,
+    net: Net,
+    tables: Sequence[Values],
+    columns: int,
+    prior: Prior,
+    until: float,
+) -> Questions | None:
+    """Return hidden numbers and what is around them; None if there is nothing to hide."""
     gaps = gaps_of([np.isnan(table[: 4 * ROWS]) for table in tables], columns)
     length = min(LONGEST, window_width(max(map(len, tables))))
     pieces: list[Lanes] = []
-    for _ in range(POOL):
+    found: list[Questions] = []
+    for number in range(POOL):
         table = tables[int(rng.integers(len(tables)))]
         first = int(rng.integers(max(1, len(table) - ROWS + 1)))
         table = table[first : first + ROWS]
         pieces += _pieces(table, hide(rng, np.isnan(table), gaps), columns, prior, length)
-        if len(pieces) >= POOL or (pieces and time.monotonic() > until):
+        while len(pieces) >= LANES:
+            found.append(_read_some(net, pieces[:LANES], number))
+            pieces = pieces[LANES:]
+        if len(found) * LANES >= POOL or (found and time.monotonic() > until):
             break
-    if not pieces:
-        return None
-    return Lanes(*(np.stack(part, axis=1) for part in zip(*pieces, strict=True)))
+    if not found and pieces:  # so few that some are taken more than once
+        found = [_read_some(net, (pieces * LANES)[:LANES], 0)]
+    return Questions(*map(np.concatenate, zip(*found, strict=True))) if found else None
+
+
+def _read_some(net: Net, pieces: list[Lanes], number: int) -> Questions:
+    lanes = Lanes(*(np.stack(part, axis=1) for part in zip(*pieces, strict=True)))
+    contexts = np.asarray(_read(net, lanes, jax.random.key(number)))
+    return Questions(contexts[lanes.targets], lanes.frames[lanes.targets])
+
+
+@eqx.filter_jit
+def _read(net: Net, lanes: Lanes, key: PRNGKeyArray) -> Float[Array, "T B C"]:
+    tuning = tuning_for("float32")
+    seen = read(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
+    return jnp.moveaxis(seen, 1 + tuning.batch_axis, 1)
 
 
 def _pieces(
