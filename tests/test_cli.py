@@ -24,7 +24,7 @@ from caesura.cli.output import percent
 from caesura.cli.parsing import parse_span
 from caesura.cli.readings import note_guesses
 from caesura.errors import CaesuraError
-from caesura.filler.fill import GapFill, Reading
+from caesura.filler.candidates import GapFill, Reading
 from caesura.kinds import KINDS, Song, Text
 from caesura.reproduce.plan import MOST_BYTES
 from caesura.sequence import Span
