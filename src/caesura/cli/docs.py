@@ -1,6 +1,7 @@
 """`python -m caesura.cli.docs` prints docs/cli.md, made from the help of the commands."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +27,7 @@ def render() -> str:
     for path, command in commands():
         if path != "caesura":
             parts.append(f"## `{path}`")
-        parts.append(inspect.cleandoc(command.help))
+        parts.append(_plain(inspect.cleandoc(command.help)))
         if hasattr(command, "commands"):
             names = ", ".join(f"`{path} {name}`" for name in command.commands)
             parts.append(f"Commands: {names}.")
@@ -63,6 +64,17 @@ def _names(param: Any) -> list[str]:
 
 
 def _help(param: Any) -> str:
+    return _plain(_sentence(param))
+
+
+def _plain(text: str) -> str:
+    """Return a help text as Markdown that shows it as it is, except for code in backticks."""
+    parts = re.split("(`[^`]*`)", text)
+    marks = re.compile(r"(?<!\w)_|_(?!\w)|[*<]")
+    return "".join(p if p.startswith("`") else marks.sub(r"\\\g<0>", p) for p in parts)
+
+
+def _sentence(param: Any) -> str:
     if isinstance(param.show_default, str):
         default = param.show_default
     elif param.required or param.default is None or param.default is False:
