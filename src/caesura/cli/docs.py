@@ -14,8 +14,13 @@ def commands(command: Any = None, path: str = "caesura") -> Iterator[tuple[str, 
     """Yield every command with what is typed for it, groups before their members."""
     command = command or get_command(app)
     yield path, command
-    for name, member in getattr(command, "commands", {}).items():
-        yield from commands(member, f"{path} {name}")
+    for name in names_in(command):
+        yield from commands(command.commands[name], f"{path} {name}")
+
+
+def names_in(group: Any) -> list[str]:
+    """Return the names of the members of a group, in the order of its help; none of a command."""
+    return group.list_commands(None) if hasattr(group, "commands") else []
 
 
 def render() -> str:
@@ -29,7 +34,7 @@ def render() -> str:
             parts.append(f"## `{path}`")
         parts.append(_plain(inspect.cleandoc(command.help)))
         if hasattr(command, "commands"):
-            names = ", ".join(f"`{path} {name}`" for name in command.commands)
+            names = ", ".join(f"`{path} {name}`" for name in names_in(command))
             parts.append(f"Commands: {names}.")
         else:
             parts.append(f"```\n{_usage(path, command)}\n```")
