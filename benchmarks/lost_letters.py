@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from decoding import head, line, note, numbers, share, write_lines
+from printing import head, line, note, numbers, share, write_lines
 
 import caesura
 from caesura import datasets, pretrained
