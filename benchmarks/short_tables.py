@@ -1,7 +1,7 @@
 """Short tables and single columns, filled at once, beside simple and structural models.
 
     pip install statsmodels
-    python benchmarks/short_tables.py [--seeds 3] [--adapt quick --budget 30s]
+    python benchmarks/short_tables.py [--seeds 3] [--only Nile] [--adapt quick --budget 30s]
 
 The tables come with statsmodels. In each column, a tenth of the numbers is hidden: as single
 points, or as one block. Errors are mean absolute ones, in standard deviations of the column;
@@ -59,6 +59,7 @@ def _one(numbers: object) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", default="", help="the beginning of the name of a table")
     parser.add_argument("--adapt", default="none")
     parser.add_argument("--budget", default="30s")
     given = parser.parse_args()
@@ -74,6 +75,8 @@ def main() -> None:
     print(f"| table | hidden | {' | '.join(methods)} | inside: structural | caesura | seconds |")
     print("|---|---|" + "---:|" * (len(methods) + 3))
     for name, table in tables().items():
+        if not name.startswith(given.only):
+            continue
         for pattern, hide in PATTERNS.items():
             errors: dict[str, list[float]] = {method: [] for method in methods}
             inside: dict[str, list[float]] = {method: [] for method in methods}

@@ -6,8 +6,9 @@ independent given what is observed, while the fills of one column cohere in time
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,8 @@ LANES = 64  # columns at a time
 FARTHEST = 30.0  # deviations from the base: as far as the net has learnt
 REFINED = 2  # halvings of the interval that holds a quantile, before a line is drawn
 TINY = 1e-12
+
+Item = TypeVar("Item")
 
 
 class Lane(NamedTuple):
@@ -123,7 +126,7 @@ def quantiles(
     `report` is called with the number of lanes that are filled.
     """
     places, values, done = [], [], 0
-    for found, some in _distributions(net, lanes):
+    for found, some in _ahead(_distributions(net, lanes)):
         middle, spread = _middles(found), _of_each(some, "spread")
         numbers = middle + spread * (quantiles_of(found, levels) - middle)
         done += len(some)
@@ -165,6 +168,15 @@ def _distributions(net: Net, lanes: Iterable[Lane]) -> Iterator[tuple[Logistics,
         kept = np.flatnonzero((step >= inside[:, 0]) & (step < inside[:, 1]))
         order = kept[np.lexsort((step[kept], number[kept]))]
         yield Logistics(*(a[order] for a in found)), some
+
+
+def _ahead(each: Iterator[Item]) -> Iterator[Item]:
+    """Yield the same, the next of which is made in another thread meanwhile."""
+    with ThreadPoolExecutor(1) as aside:
+        coming = aside.submit(next, each, None)
+        while (now := coming.result()) is not None:
+            coming = aside.submit(next, each, None)
+            yield now
 
 
 def _middles(found: Logistics) -> Float[np.ndarray, " places"]:

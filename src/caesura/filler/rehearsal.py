@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from caesura.filler.columns import lanes_of, quantiles
+from caesura.filler.columns import Lane, lanes_of, quantiles
 from caesura.kinds.series.experts import Prior, between
 from caesura.nets.rnn import Net
+from caesura.sequence import Span
 
 ROWS, CELLS = 1024, 1 << 15  # looked at: of the middle of a long table, or of several tables
 SHARE = 0.15  # of the observed numbers of a column that are hidden
@@ -94,23 +95,49 @@ def parts_of(tables: Sequence[Values], columns: int, seed: int = 0) -> list[Part
     return [Part(*one, hide(rng, np.isnan(one[-1]), gaps)) for one in chosen]
 
 
-def rehearse(net: Net, parts: Sequence[Part], columns: int, prior: Prior) -> Rehearsed:
-    """Fill what is hidden in the first columns of some tables."""
-    nothing = np.zeros(0)
-    found = [Rehearsed(nothing.astype(int), *([nothing] * 5))]
-    for part in parts:
-        if not part.hidden[:, :columns].any():
-            continue
-        known = part.known
-        lanes = lanes_of(known, part.hidden, prior, np.ones(known.shape[1]))
-        answer = quantiles(net, lanes, np.array(LEVELS))
-        line = between(np.nan_to_num(known), ~np.isnan(known))
-        at = tuple(answer.places.T)
-        low, median, high = answer.values
-        all_of_it = Rehearsed(at[1], part.table[at], low, median, high, line[at])
-        asked = part.hidden[at] & (at[1] < columns)  # what lacks anyway is filled, too
-        found.append(all_of_it.some(asked))
-    return Rehearsed(*map(np.concatenate, zip(*found, strict=True)))
+class Rehearsal:
+    """What is hidden in some tables, ready to be filled by one net or several.
+
+    Parameters
+    ----------
+    parts
+        Tables with the same columns.
+    columns
+        How many of them, the first, are compared.
+    prior
+        The means and scales of the columns.
+    """
+
+    def __init__(self, parts: Sequence[Part], columns: int, prior: Prior):
+        self.columns = columns
+        self.table = np.concatenate([part.table for part in parts])
+        self.hidden = np.concatenate([part.hidden for part in parts])
+        self.line = np.concatenate([_line(part.known) for part in parts])
+        self.lanes: dict[int, list[Lane]] = {}  # by their length
+        above = 0
+        for part in parts:
+            nothing = np.ones(part.table.shape[1])
+            for lane in lanes_of(part.known, part.hidden, prior, nothing):
+                rows = Span(above + lane.rows.start, above + lane.rows.stop)
+                self.lanes.setdefault(len(lane.missing), []).append(lane._replace(rows=rows))
+            above += len(part.table)
+
+    def fill(self, net: Net) -> Rehearsed:
+        """Return what the net says about the hidden numbers."""
+        nothing = np.zeros(0)
+        found = [Rehearsed(nothing.astype(int), *([nothing] * 5))]
+        for lanes in self.lanes.values():
+            answer = quantiles(net, lanes, np.array(LEVELS))
+            at = tuple(answer.places.T)
+            low, median, high = answer.values
+            all_of_it = Rehearsed(at[1], self.table[at], low, median, high, self.line[at])
+            # What lacks anyway is filled, too.
+            found.append(all_of_it.some(self.hidden[at] & (at[1] < self.columns)))
+        return Rehearsed(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _line(known: Values) -> Values:
+    return between(np.nan_to_num(known), ~np.isnan(known))
 
 
 class Gap(NamedTuple):

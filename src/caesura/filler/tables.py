@@ -24,7 +24,7 @@ from caesura.filler.columns import (
 from caesura.filler.filler import Filler
 from caesura.filler.marginals import Marginals
 from caesura.filler.passes import seed_of
-from caesura.filler.rehearsal import Checked, Values, parts_of, rehearse, report, spreads
+from caesura.filler.rehearsal import Checked, Rehearsal, Values, parts_of, report, spreads
 from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Report
 from caesura.filler.series_fill import SeriesFill
@@ -214,7 +214,7 @@ class TableFiller(Filler):
         known = np.concatenate(tables)
         prior = learn_prior(np.nan_to_num(known), ~np.isnan(known))
         parts = parts_of(tables, kind.numbers)
-        found = rehearse(self.nets["bidirectional"], parts, kind.numbers, prior)
+        found = Rehearsal(parts, kind.numbers, prior).fill(self.nets["bidirectional"])
         spread = np.ones(known.shape[1])
         spread[: kind.numbers] = spreads(found, kind.numbers)
         names = [column.name for column in kind.filled[: kind.numbers]]

@@ -20,7 +20,7 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from caesura.filler.columns import FARTHEST, ROWS, lanes_of
-from caesura.filler.rehearsal import Values, gaps_of, hide, parts_of, rehearse
+from caesura.filler.rehearsal import Rehearsal, Values, gaps_of, hide, parts_of
 from caesura.filler.tables import TableFiller
 from caesura.hardware import pad, tuning_for, window_width
 from caesura.kinds.series import Series
@@ -36,11 +36,12 @@ from caesura.training.progress import Report
 
 LONGEST = 128  # steps of a lane
 LANES = 64  # that are read at a time
-POOL = 4096  # lanes at most
-BATCH = 1024  # hidden numbers in an update
+POOL = 8192  # lanes at most
+BATCH = 256  # hidden numbers in an update
+EPOCHS = 10  # more would learn the hidden numbers by heart
 RATE = 1e-3
-WARM_UP = 0.05  # of the time, in which the learning rate grows
-MAKING = 0.4  # of the time, at most, to hide numbers and to read what is around them
+WARM_UP = 0.05  # of the updates, in which the learning rate grows
+MAKING = 0.5  # of the time, at most, to hide numbers and to read what is around them
 CHECKS = 8
 
 OPTIMISER = optax.apply_if_finite(
@@ -102,7 +103,8 @@ def tune(
     assert learnt is not None
     values = [kind.open(one).complete.values for one in tables]
     parts = parts_of(values, kind.numbers)
-    before = rehearse(filler.nets["bidirectional"], parts, kind.numbers, learnt.prior).error
+    held = Rehearsal(parts, kind.numbers, learnt.prior)
+    before = held.fill(filler.nets["bidirectional"]).error
     checking = time.monotonic() - began
     net = best = filler.nets["bidirectional"]
     error, updates = before, 0
@@ -113,32 +115,32 @@ def tune(
     if pool is None or not math.isfinite(before):
         return Tuned(filler, before, before, 0)
     state = OPTIMISER.init(eqx.filter(net.head, eqx.is_array))
+    most = -(-EPOCHS * len(pool.frames) // BATCH)
     started = checked = time.monotonic()
     # At the end, the net is checked, and then fitted.
     until = max(started, began + seconds - 3 * checking)
-    while (now := time.monotonic()) < until or not updates:
+    share = 0.0  # of the updates, or of the time
+    while share < 1 or not updates:
         if stop():
             raise Stopped
-        share = (now - started) / (until - started) if until > started else 1.0
-        rate = RATE * min(1.0, share / WARM_UP) * (1 + math.cos(math.pi * share)) / 2
+        rate = RATE * min(1.0, share / WARM_UP + 1 / most) * (1 + math.cos(math.pi * share)) / 2
         at = rng.integers(0, len(pool.frames), BATCH)
         some = Questions(*(part[at] for part in pool))
         head, state, loss = _update(net.head, state, some, np.float32(rate))
         net = _with_head(net, jax.block_until_ready(head))
-        updates += 1
-        left, found = until - time.monotonic(), None
-        if left <= 0 or time.monotonic() - checked > seconds / CHECKS:
-            found = rehearse(net, parts, kind.numbers, learnt.prior).error
-            checked = time.monotonic()
-            if found < error:
-                best, error = net, found
-            if report is not None:
-                each = (checked - started) / updates
-                steps = updates + int(max(left, 0) / each)
-                report(
-                    "tuning",
-                    Progress(updates, steps, float(loss), found, BATCH / each, max(left, 0.0), 0),
-                )
+        updates, now = updates + 1, time.monotonic()
+        share = max(updates / most, (now - started) / (until - started) if until > now else 1.0)
+        if share < 1 and now - checked < max((until - started) / CHECKS, 3 * checking):
+            continue
+        found = held.fill(net).error
+        checked = time.monotonic()
+        if found < error:
+            best, error = net, found
+        if report is not None:
+            each = (now - started) / updates
+            left = max(0.0, min(until - now, each * (most - updates)))
+            steps = updates + round(left / each)
+            report("tuning", Progress(updates, steps, float(loss), found, BATCH / each, left, 0))
     tuned = replace(filler, nets={**filler.nets, "bidirectional": best})
     tuned = replace(tuned, learnt=tuned.learn(kind, values))
     return Tuned(tuned, before, error, updates)
