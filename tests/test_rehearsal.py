@@ -5,7 +5,9 @@ import pytest
 
 import caesura
 from caesura.filler import TableFiller
+from caesura.filler.columns import lanes_of, log_prob
 from caesura.filler.rehearsal import Rehearsed, gaps_of, hide, parts_of, report, spreads
+from caesura.nets.bins import find_bin
 
 
 def hidden_of(missing: np.ndarray, times: int = 200) -> np.ndarray:
@@ -106,25 +108,28 @@ def test_a_stretched_distribution_is_one_for_densities_quantiles_and_draws(stret
     place[20] = True
     holed = np.where(place, np.nan, table)
     fill = stretched.fill(holed, samples=400, seed=1)
-    points = np.linspace(-25, 25, 401) + fill.best[20, 0]
-    nats = []
-    for point in points:
-        table[20, 0] = point
-        nats.append(float(stretched.log_prob(table, missing=place)))
+    column, learnt = stretched.kind.columns[0], stretched.learnt
+    values = stretched.kind.open(holed).complete.values
+    middle = (fill.best[20, 0] - column.location) / column.scale
+    points = middle + np.linspace(-6, 6, 1201)
+    tables = np.repeat(values[None].astype(float), len(points), axis=0)
+    tables[:, 20, 0] = points
+    lanes = lanes_of(values, place, learnt.prior, learnt.spread)
+    nats = log_prob(stretched.nets["bidirectional"], lanes, tables)
     below = np.cumsum(np.exp(nats)) * (points[1] - points[0])
     assert below[-1] == pytest.approx(1, abs=0.02)
+    table[20, 0] = column.location + column.scale * points[600]
+    given = stretched.log_prob(table, missing=place)  # in the units of the table
+    assert given == pytest.approx(nats[600] - np.log(column.scale), abs=1e-3)
     drawn = np.array([one[20, 0] for one in fill.samples])
+    mass = np.exp(stretched.marginals(holed).log_probs[0])
     for level in (0.05, 0.3, 0.5, 0.7, 0.95):
-        quantile = fill.quantile(level)[20, 0]
-        assert np.interp(quantile, points, below) == pytest.approx(level, abs=0.03)
-        assert np.mean(drawn < quantile) == pytest.approx(level, abs=0.08)
-    found = stretched.marginals(holed)
-    column = stretched.kind.columns[0]
-    edges = (fill.quantile([0.05, 0.95])[i][20, 0] for i in (0, 1))
-    low, high = ((edge - column.location) / column.scale for edge in edges)
-    centres = np.array(found.symbols)
-    inside = np.exp(found.log_probs[0])[(centres > low) & (centres < high)].sum()
-    assert inside == pytest.approx(0.9, abs=0.05)
+        number = fill.quantile(level)[20, 0]
+        standard = (number - column.location) / column.scale
+        assert np.interp(standard, points, below) == pytest.approx(level, abs=0.02)
+        assert np.mean(drawn < number) == pytest.approx(level, abs=0.08)
+        its_bin = int(find_bin(np.array([standard]))[0])
+        assert mass[:its_bin].sum() - 0.02 < level < mass[: its_bin + 1].sum() + 0.02
 
 
 def test_stretching_leaves_the_medians(stretched):
