@@ -44,6 +44,7 @@ ALONE: dict[str, dict[str, Any]] = {
 PRETRAIN = {"hidden": 512, "dropout": 0.3, "learning_rate": 0.005, "steps": 12_000, "shift": 6}
 TUNE = {"hidden": 512, "dropout": 0.5, "learning_rate": 0.001, "steps": 2000, "shift": 6}
 TOY = {"hidden": 4, "head_hidden": 4, "steps": 2, "validate_every": 1, "batch": 2, "length": 12}
+TOY |= {"valid_steps": 60}
 STRATEGIES: dict[str, Strategy] = {
     "nade": NADE(),
     "sir": SIR(particles=100, replicas=5, lookahead=15),
