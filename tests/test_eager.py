@@ -104,8 +104,8 @@ def test_a_text_is_not_read_twice(net, monkeypatch):
     light, counts = eager.with_numpy(net), []
     read = eager.read
     monkeypatch.setattr(eager, "read", lambda *a: counts.append(len(a[3])) or read(*a))
-    known, (a, nothing, b, c) = KnownEnds(most=3), texts()
-    for some, count in (([a, b, a], 2), ([b, a], 0), ([nothing, c, b], 2), ([a], 1)):
+    known, (a, nothing, b, c) = KnownEnds(most=2), texts()
+    for some, count in (([a, b, a], 2), ([b, a], 0), ([nothing, c, b], 1), ([nothing, a], 1)):
         counts.clear()
         found = known.read("forward", light, light.forward, some)
         assert counts == ([count] if count else [])
@@ -117,6 +117,24 @@ def test_a_text_is_not_read_twice(net, monkeypatch):
     counts.clear()
     known.read("backward", light, light.backward, [a])  # another stack has other states
     assert counts == [1]
+
+
+def test_a_text_that_ends_otherwise_is_read_from_there_on(net, monkeypatch):
+    light, steps = eager.with_numpy(net), []
+    read = eager.read
+    monkeypatch.setattr(eager, "read", lambda *a: steps.append(list(map(len, a[3]))) or read(*a))
+    monkeypatch.setattr(KnownEnds, "PIECE", 4)
+    known, text = KnownEnds(), texts()[2]
+    other = np.append(text[:6], [0, 1, 2])
+    for some, counts in (([text], [12]), ([other], [5]), ([other, text[:8]], [])):
+        steps.clear()
+        found = known.read("forward", light, light.forward, some)
+        assert sum(steps, []) == counts
+        for row, one in enumerate(some):
+            last = jax.tree.map(lambda h: h[-1], states_by_jax(net, one).forward)
+            mine = jax.tree.map(lambda h, row=row: h[row], found)
+            for x, y in zip(jax.tree.leaves(mine), jax.tree.leaves(last), strict=True):
+                np.testing.assert_allclose(x, y, atol=1e-5)
 
 
 @pytest.mark.parametrize("foreign", [False, True])

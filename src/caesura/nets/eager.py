@@ -30,8 +30,8 @@ def with_numpy(net: AnyNet) -> AnyNet:
     return jax.tree.map(np.asarray, net)
 
 
-def take(states: State, columns: Int[np.ndarray, " n"] | slice) -> State:
-    """Return some of a batch of states."""
+def take(states: State, columns: Int[np.ndarray, " n"] | slice | int) -> State:
+    """Return some of a batch of states, or one of them."""
     return jax.tree.map(lambda a: a[..., columns], states)
 
 
