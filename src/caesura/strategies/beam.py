@@ -257,14 +257,12 @@ def _log_probs(
 
     Unknown symbols add nothing. The last symbol is only read if the walk goes on.
     """
-    total = np.zeros(symbols.shape[1])
-    for t, now in enumerate(symbols, 1):
-        known = now != UNKNOWN
-        said = eager.predict(net.net, states, ())[np.arange(len(now)), np.maximum(now, 0)]
-        total += np.where(known, said, 0.0)
-        if goes_on or t < len(symbols):
-            states = net.step(states, now)
-    return total, states
+    read = symbols if goes_on else symbols[:-1]
+    tops, last = eager.follow(net.net, states, read, net.rows)
+    said = eager.predict(net.net, (eager.join(tops[: len(symbols)]),), ())
+    flat = symbols.reshape(-1)
+    each = np.where(flat != UNKNOWN, said[np.arange(len(flat)), np.maximum(flat, 0)], 0.0)
+    return each.reshape(symbols.shape).sum(axis=0, dtype=np.float64), last
 
 
 def _begin(plan: Plan, start: Start) -> Walk:

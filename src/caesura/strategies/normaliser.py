@@ -1,4 +1,4 @@
-"""The normaliser of a search: a sum over all fills, of which the beam and random fills are known."""
+"""The normaliser of a search: a sum over all fills, of which some are known."""
 
 from typing import NamedTuple
 
