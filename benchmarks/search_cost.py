@@ -1,7 +1,7 @@
 """What a search costs beside the least that it can cost, and what the letters after a gap tell.
 
-    python benchmarks/search_cost.py cost                     parts of a request, with their floors
-    CAESURA_DATA=DATA python benchmarks/search_cost.py ahead  when do probable fills look improbable?
+    python benchmarks/search_cost.py cost                     parts of a request, and their floors
+    CAESURA_DATA=DATA python benchmarks/search_cost.py ahead  do probable fills look improbable?
 
 `cost` fills the texts of benchmarks/serve.py one by one. The floor of a part is the number of its
 multiplications and additions in matrix products, divided by how many of them one core does in a
@@ -154,9 +154,7 @@ def ahead(gaps: int) -> None:
                         for steps, shares in before:
                             rank, share = shares[fill]
                             looks[likely, steps].append((log_prob - share, rank))
-    print(
-        "| in the end at least | steps scored | fills | nats less, 95 % | 99 % | rank, 95 % | 99 % |"
-    )
+    print("| in the end | scored | fills | nats less, 95 % | 99 % | rank, 95 % | 99 % |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for (likely, steps), found in sorted(looks.items(), reverse=True):
         nats, ranks = np.quantile(found, [0.95, 0.99], axis=0).T

@@ -102,8 +102,7 @@ def _output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:
 
 def start(stack: Stack, count: int) -> State:
     """Return the state outside a text, which is zero, so many times."""
-    shapes = jax.eval_shape(stack.initial)
-    return jax.tree.map(lambda a: np.zeros((*a.shape, count), np.float32), shapes)
+    return jax.tree.map(lambda a: np.repeat(a[:, None], count, axis=1), stack.initial())
 
 
 def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list[State]:
