@@ -57,7 +57,7 @@ class Search(Strategy):
     Parameters
     ----------
     width
-        The number of beginnings that the beam keeps (default 64).
+        The number of beginnings that the beam keeps (default 96).
     draws
         The number of random fills from which the rest of the normaliser is estimated (default 32).
     lookahead
@@ -82,7 +82,7 @@ class Search(Strategy):
     searches: ClassVar[bool] = True
     eager: ClassVar[bool] = True
 
-    width: int = eqx.field(static=True, default=64)
+    width: int = eqx.field(static=True, default=96)
     draws: int = eqx.field(static=True, default=32)
     lookahead: int = eqx.field(static=True, default=20)
     weight: float = eqx.field(static=True, default=0.5)
