@@ -130,8 +130,8 @@ def test_gaps_that_are_far_are_each_like_a_single_gap(random):
     assert_joint(fill)
 
 
-def test_gaps_out_of_sight_are_searched_once(random, monkeypatch):
-    """A quick search before would change nothing."""
+def test_gaps_that_see_each_other_are_searched_from_left_to_right(random, monkeypatch):
+    """Others are searched side by side; those in each other's look-ahead twice."""
     passes = []
     search = Search.search
     monkeypatch.setattr(
@@ -141,8 +141,11 @@ def test_gaps_out_of_sight_are_searched_once(random, monkeypatch):
     random.fill(f"ab_{between}_cb", strategy=NARROW)
     assert passes == [NARROW.width]
     passes.clear()
-    random.fill(f"ab_{between[:150]}_cb", strategy=NARROW)
-    assert passes[0] < passes[1] == NARROW.width
+    random.fill(f"ab_{between[:60]}_cb", strategy=NARROW)
+    assert passes == [NARROW.width] * 2  # one gap after the other
+    passes.clear()
+    random.fill("ab_cabca{1-2}bcab", strategy=NARROW)
+    assert passes == [NARROW.width] * 3  # the first one again, with the fill of the second
 
 
 def test_far_gaps_of_a_chain_are_independent(markov):

@@ -13,7 +13,7 @@ from markov_pair import K, chain_prob, markov_pair, posterior
 
 KEY = jax.random.key(0)
 TOP = 10
-ALL = {"width": len(ALPHABET) ** 5, "draws": 8}  # more than there are fills
+ALL = {"width": len(ALPHABET) ** 5, "draws": 8, "negligible": 0.0}  # more than there are fills
 FEW = {"width": 60, "draws": 64}
 
 
@@ -99,6 +99,29 @@ def test_what_is_far_below_the_best_is_dropped(large):
         np.testing.assert_allclose(off, off[0], atol=1e-4)
         counts.append(len(numbers))
     assert len(target) == counts[0] > counts[1] > counts[2] > 1
+
+
+def test_what_is_negligible_is_dropped_while_what_follows_is_scored():
+    """The best stay, with their probabilities; the normaliser keeps its error."""
+    problem = make_problem("cb_____acabcbbacacb")
+    target, counts = problem.log_target(0.5), []
+    for negligible in (0.0, 1e-3, 1e-2):
+        strategy = Search(**ALL | {"draws": 32, "negligible": negligible})
+        found, numbers, log_prob = ranking(problem, strategy)
+        error = float(found.standard_error[0])
+        assert_top(numbers, log_prob, target, slack=4.5 * error + 1e-4)
+        counts.append(len(numbers))
+    assert len(target) == counts[0] > counts[1] >= counts[2] > TOP
+
+
+def test_a_search_with_one_lane_looks_ahead_too():
+    """A random fill may be the only one of the beam: there is nothing to share out then."""
+    problem = make_problem("ca_bb")
+    target = problem.log_target(0.5)
+    for seed in range(8):
+        strategy = Search(width=1, draws=1)
+        _, numbers, _ = ranking(problem, strategy, jax.random.key(seed))
+        assert numbers[0] in np.argsort(-target)[:2]
 
 
 # Estimates, where the beam does not hold everything

@@ -107,7 +107,10 @@ class Cell(eqx.Module):
 
     def initial(self) -> State:
         """Return the state outside the sequence, which is zero."""
-        return jnp.zeros(self.size)
+        return self._zeros()
+
+    def _zeros(self) -> Float[Numbers, " c"]:
+        return namespace(self.W_h).zeros(self.size, np.float32)
 
     def output(self, state: State) -> Float[Numbers, "*axes"]:
         """Return h_t, the visible part of the state; also for batches and sequences of states."""
@@ -173,7 +176,7 @@ class LSTM(Cell):
         self.b_h = self.b_h.at[size : 2 * size].set(1.0)
 
     def initial(self) -> LSTMState:
-        return LSTMState(jnp.zeros(self.size), jnp.zeros(self.size))
+        return LSTMState(self._zeros(), self._zeros())
 
     def output(self, state: LSTMState) -> Float[Numbers, "*axes"]:
         return state.h
