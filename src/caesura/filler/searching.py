@@ -298,7 +298,7 @@ Shares = dict[tuple[int, ...], float]  # by the lengths of a group, log-probabil
 
 
 def _log_lengths(draft: Draft, group: range, rules: Rules, rows: dict[Job, Row]) -> Shares:
-    """Return the log-probability of each length, from those of what follows the gap."""
+    """Return the log-probability of each length, from the evidence for it."""
     gap = draft.gaps[group.start]
     prior = dict(zip(gap.lengths, gap.weights.tolist(), strict=True))
     found = {job.lengths: row for job, row in rows.items() if job.rules == rules}
