@@ -13,7 +13,8 @@ from enumerated import Search, make_problem, random_filler
 from markov_pair import chain_prob, markov_filler, over_lengths, posterior, ranked
 from sentences import checked
 
-EVERYTHING = Search(width=340, draws=4)  # so many fills has a gap of one to four of four symbols
+# So many fills has a gap of one to four of four symbols.
+EVERYTHING = Search(width=340, draws=4, negligible=0.0)
 NARROW = Search(width=24, draws=32)
 
 

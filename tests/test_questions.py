@@ -18,7 +18,8 @@ from enumerated import ALPHABET, Search, make_problem, random_filler, random_pai
 from markov_pair import ranked
 from sentences import checked
 
-EVERYTHING = Search(width=40, draws=128)  # 128, as gaps of unknown length have: compiled once
+# 128 draws, as gaps of unknown length have: compiled once.
+EVERYTHING = Search(width=40, draws=128, negligible=0.0)
 
 
 @pytest.fixture(scope="module")
