@@ -265,15 +265,15 @@ def _log_probs(
 
 def _begin(plan: Plan, start: Start) -> Walk:
     """Return a walk that has not taken a step: all fills are in one lane."""
-    nothing, first = np.zeros(1), np.zeros(1, int)
+    first = np.zeros(1, int)
     return Walk(
         start=start,
         q=start.q,
         p=start.p,
         values=start.symbols[None],
-        log_q=nothing,
-        log_p=nothing,
-        log_drawn=nothing,
+        log_q=np.zeros(1),
+        log_p=np.zeros(1),
+        log_drawn=np.zeros(1),
         rule=first,
         beam=first,
         drawn=np.zeros(plan.draws, int),
