@@ -51,7 +51,7 @@ from caesura.hardware import Tuning, tuning_for
 NETS = {"past": Past, "around": Around}
 AVERAGED = 0.999  # what the average of the weights keeps at each update
 EDGE = 16  # steps
-COPIES = 4096  # chorales in a batch of `measure`
+COPIES = 4096  # chorales of 256 steps in a batch of `measure`
 ORDERS = 5
 SIZES = (8, 256, 384, 640)  # steps that chorales are padded to in `measure`
 
@@ -341,24 +341,42 @@ def restore(path: Path, count: int) -> Any:
 # ---- the two protocols ----
 
 
-def mean_over_nets(log_probs: Float[Array, "members *S"]) -> Float[Array, "*S"]:
+def in_keys(chorales: Chorales, shifts: list[int]) -> tuple[Chorales, Bool[Array, "T kB 4"]]:
+    """Return the chorales in several keys, [T, keys · B], and which pitches no key has there.
+
+    Every key is a distribution of its own over the same chorales; a pitch that is off its range
+    has no probability in it.
+    """
+    copies = jax.tree.map(lambda a: jnp.concatenate([a] * len(shifts), axis=1), chorales)
+    moved = transpose(copies, jnp.repeat(jnp.asarray(shifts), chorales.valid.shape[1]))
+    return moved, (copies.values < REST) & (moved.values == REST)
+
+
+def mean_over_nets(log_probs: Float[Array, "nets *S"]) -> Float[Array, "*S"]:
     return jax.nn.logsumexp(log_probs, axis=0) - jnp.log(len(log_probs))
 
 
-def chronological(nets: Past, chorales: Chorales, tuning: Tuning) -> Float[Array, "T B"]:
-    """Return log p of every step given those before it: the mean over the orders of its voices."""
+def chronological(
+    nets: Past, chorales: Chorales, tuning: Tuning, shifts: tuple[int, ...] = (0,)
+) -> Float[Array, "T B"]:
+    """Return log p of every step given those before it: the mean over the orders of its voices.
+
+    Each conditional probability is the mean over the nets, and over the keys of `shifts`.
+    """
     key = jax.random.key(0)  # nothing is dropped
-    contexts = jax.lax.map(lambda net: net.context(chorales, tuning, key, None), nets)
+    moved, lost = in_keys(chorales, list(shifts))
+    contexts = jax.lax.map(lambda net: net.context(moved, tuning, key, None), nets)
 
     def given(seen: Bool[Array, " 4"]) -> Float[Array, "T B 4"]:
-        everywhere = jnp.broadcast_to(seen, chorales.values.shape)
+        everywhere = jnp.broadcast_to(seen, moved.values.shape)
 
-        def one(net_and_context: tuple[Past, Array]) -> Float[Array, "T B 4"]:
+        def one(net_and_context: tuple[Past, Array]) -> Float[Array, "T kB 4"]:
             net, context = net_and_context
-            log_probs = net.predict(context, chorales, everywhere, tuning)
-            return of_values(log_probs, chorales.values)
+            log_probs = net.predict(context, moved, everywhere, tuning)
+            return jnp.where(lost, -jnp.inf, of_values(log_probs, moved.values))
 
-        return mean_over_nets(jax.lax.map(one, (nets, contexts)))
+        of_keys = mean_over_nets(jax.lax.map(one, (nets, contexts)))
+        return mean_over_nets(jnp.stack(jnp.split(of_keys, len(shifts), axis=1)))
 
     sets = np.array([[mask >> v & 1 for v in range(VOICES)] for mask in range(2**VOICES)], bool)
     conditional = jax.lax.map(given, jnp.asarray(sets))
@@ -370,10 +388,12 @@ def chronological(nets: Past, chorales: Chorales, tuning: Tuning) -> Float[Array
     return rest[0]
 
 
-def measure_chronological(nets: Past, chosen: Set, tuning: Tuning) -> list[np.ndarray]:
+def measure_chronological(
+    nets: Past, chosen: Set, tuning: Tuning, shifts: tuple[int, ...] = (0,)
+) -> list[np.ndarray]:
     """Return the nats of every step of every chorale."""
     batch, found = 16, []
-    evaluate = jax.jit(partial(chronological, tuning=tuning))
+    evaluate = jax.jit(partial(chronological, tuning=tuning, shifts=shifts))
     on_device = jax.device_put(chosen)
     for first in range(0, len(chosen.lengths), batch):
         piece = jnp.minimum(first + jnp.arange(batch), len(chosen.lengths) - 1)
@@ -394,12 +414,18 @@ def orders_of(lengths: Int[np.ndarray, " P"], longest: int, orders: int, seed: i
 
 
 def measure_orderless(
-    nets: Around, chosen: Set, tuning: Tuning, orders: int, seed: int, copies: int
+    nets: Around,
+    chosen: Set,
+    tuning: Tuning,
+    orders: int,
+    seed: int,
+    copies: int,
+    shifts: tuple[int, ...] = (0,),
 ) -> list[np.ndarray]:
     """Return the nats of every cell of every chorale in each of the orders: [orders, cells]."""
     ranks = orders_of(chosen.lengths, SIZES[-1], orders, seed)
     found = [np.zeros((orders, length * VOICES)) for length in chosen.lengths]
-    evaluate = jax.jit(partial(_given_earlier, tuning=tuning))
+    evaluate = jax.jit(partial(_given_earlier, tuning=tuning, shifts=shifts))
     padded = np.array([min(size for size in SIZES if size >= n) for n in chosen.lengths])
     for longest in np.unique(padded):
         pieces = np.flatnonzero(padded == longest)
@@ -409,10 +435,10 @@ def measure_orderless(
             for p, n in zip(pieces, chosen.lengths[pieces] * VOICES, strict=True)
         ]
         questions = np.concatenate(of_piece).astype(np.int32)
-        answers = []
-        for first in range(0, len(questions), copies):
-            some = questions[first : first + copies]
-            full = np.concatenate([some, np.repeat(some[-1:], copies - len(some), axis=0)])
+        answers, at_once = [], max(1, copies * SIZES[1] // (longest * len(shifts)))
+        for first in range(0, len(questions), at_once):
+            some = questions[first : first + at_once]
+            full = np.concatenate([some, np.repeat(some[-1:], at_once - len(some), axis=0)])
             answers.append(evaluate(nets, *on_device, jnp.asarray(full)))
         log_probs = np.concatenate([np.asarray(a, np.float64) for a in answers])
         ends = np.cumsum([len(q) for q in of_piece])
@@ -435,25 +461,32 @@ def _cut(chosen: Set, longest: int) -> Set:
 
 
 def _given_earlier(
-    nets: Around, chosen: Set, ranks: Array, questions: Int[Array, "B 3"], tuning: Tuning
+    nets: Around,
+    chosen: Set,
+    ranks: Array,
+    questions: Int[Array, "B 3"],
+    tuning: Tuning,
+    shifts: tuple[int, ...],
 ) -> Float[Array, " B"]:
     """Return log p of the j-th cell of an order of a chorale, given the cells before it."""
-    piece, order, j = questions.T
-    chorales = stretch(chosen, piece, jnp.zeros_like(piece), chosen.values.shape[1])
+    piece, order, j = jnp.concatenate([questions] * len(shifts)).T
+    here = questions[:, 0]
+    whole = stretch(chosen, here, jnp.zeros_like(here), chosen.values.shape[1])
+    chorales, lost = in_keys(whole, list(shifts))
     rank = ranks[piece, order].transpose(1, 0, 2)
-    seen = rank < j[:, None]
-
-    asked = rank == j[:, None]
+    seen, asked = rank < j[:, None], rank == j[:, None]
     step, copy = jnp.argmax(asked.any(-1), axis=0), jnp.arange(len(j))
     voice = jnp.argmax(asked[step, copy], axis=-1)
     value = chorales.values[step, copy, voice]
 
-    def one(net: Around) -> Float[Array, " B"]:
+    def one(net: Around) -> Float[Array, " kB"]:
         context = net.context(chorales, seen, tuning, jax.random.key(0), None)
         there = jax.tree.map(lambda a: a[step, copy], context)
-        return net.predict(there, tuning)[copy, voice, value]
+        log_probs = net.predict(there, tuning)[copy, voice, value]
+        return jnp.where(lost[step, copy, voice], -jnp.inf, log_probs)
 
-    return mean_over_nets(jax.lax.map(one, nets))
+    of_keys = mean_over_nets(jax.lax.map(one, nets))
+    return mean_over_nets(of_keys.reshape(len(shifts), -1))
 
 
 def mean_in_probability(nats: Float[np.ndarray, "orders cells"]) -> Float[np.ndarray, " cells"]:
@@ -473,11 +506,13 @@ def measure(asked: argparse.Namespace) -> None:
     print("| protocol | valid | test | seconds |\n|---|---:|---:|---:|")
     if asked.past:
         began = time.monotonic()
-        nats = measure_chronological(restore(asked.past, asked.best), chosen, tuning)
+        nets = restore(asked.past, asked.best)
+        nats = measure_chronological(nets, chosen, tuning, tuple(asked.shifts))
         show("chronological", [n / VOICES for n in nats], splits, began)
     if asked.around:
         began, nets = time.monotonic(), restore(asked.around, asked.best)
-        nats = measure_orderless(nets, chosen, tuning, ORDERS, asked.seed, asked.copies)
+        how = ORDERS, asked.seed, asked.copies, tuple(asked.shifts)
+        nats = measure_orderless(nets, chosen, tuning, *how)
         show("orderless, one order", nats, splits, began)
         show(f"orderless, mean of {ORDERS}", list(map(mean_in_probability, nats)), splits, began)
 
@@ -523,6 +558,7 @@ def main() -> None:
     two.add_argument("--around", type=Path)
     two.add_argument("--pieces", type=int, help="only the first ones of each set")
     two.add_argument("--best", type=int, default=4, help="nets, by their NLL on validation")
+    two.add_argument("--shifts", type=int, nargs="+", default=[0], help="keys to average over")
     two.add_argument("--copies", type=int, default=COPIES)
     two.add_argument("--seed", type=int, default=0)
     two.set_defaults(run=measure)

@@ -176,6 +176,28 @@ def test_the_probabilities_of_all_frames_sum_to_one(monkeypatch):
     assert np.ptp(np.asarray(log_probs)) > 0.1
 
 
+def test_several_keys_are_several_distributions_of_the_same_chorale():
+    nets, piece = small("past", 1), random_piece(4, values=40)
+    piece[2, 1] = 45  # which no key above has
+    found = jsb16.chronological(nets, chorales_of(piece), TUNING, shifts=(0, 2))
+    only, moved = chorales_of(piece), jsb16.transpose(chorales_of(piece), jnp.array([2]))
+    assert moved.values[2, 0, 1] == chorale_nets.REST
+
+    def conditional(seen: tuple[int, ...], voice: int) -> np.ndarray:
+        shown = jnp.broadcast_to(jnp.isin(jnp.arange(4), jnp.array(seen)), (4, 1, 4))
+        each = []
+        for chorales in (only, moved):
+            log_probs = by_past(one_of(nets), chorales, shown)
+            each.append(np.exp(jsb16.of_values(log_probs, chorales.values))[:, 0, voice])
+        each[1][2] *= voice != 1
+        return np.mean(each, axis=0)
+
+    orders = itertools.permutations(range(4))
+    product = [np.prod([conditional(o[:i], o[i]) for i in range(4)], axis=0) for o in orders]
+    expected = np.log(np.mean(product, axis=0))
+    np.testing.assert_allclose(np.asarray(found)[:, 0], expected, rtol=1e-4)
+
+
 def test_the_losses_are_means_over_the_orders_that_the_protocols_use():
     piece = random_piece(4)
     chorales, nets = chorales_of(piece), small("past", 1)
