@@ -83,8 +83,8 @@ class Mlp(eqx.Module):
         keep: Float[Array, "*K H"],
     ) -> Float[Array, "*S 4 values"]:
         """Return log-probabilities from the pre-activations of the first layer."""
-        z = jax.nn.gelu(a) * keep
-        z = z + jax.nn.gelu(times(self.W_2, z, tuning) + self.b_2)
+        z = jax.nn.gelu(a)
+        z = z + jax.nn.gelu(times(self.W_2, z * keep, tuning) + self.b_2)
         out = times(self.V, z * keep, tuning) + self.c
         out = out.reshape(*a.shape[:-1], VOICES, -1)
         logits, out = out[..., :VALUES], out[..., VALUES:]
@@ -101,10 +101,11 @@ class Mlp(eqx.Module):
 
 
 class Dropout(NamedTuple):
-    """The shares that are dropped: of states, and of recurrent weights; of inputs, half of it."""
+    """The shares that are dropped."""
 
     states: Float[Array, ""]
-    weights: Float[Array, ""]
+    weights: Float[Array, ""]  # of the recurrent ones
+    inputs: Float[Array, ""]
 
 
 class Past(eqx.Module):
@@ -252,9 +253,8 @@ def kept(key: PRNGKeyArray, shape: tuple[int, ...], dropout: Dropout | None) -> 
 def _shown(
     key: PRNGKeyArray, x: Float[Array, "T B N"], dropout: Dropout | None
 ) -> Float[Array, "T B N"]:
-    """Return the inputs without a share of them: half of that of the states."""
-    half = None if dropout is None else dropout._replace(states=dropout.states / 2)
-    return _drop(key, x, half)
+    """Return the inputs without a share of them."""
+    return _drop(key, x, None if dropout is None else dropout._replace(states=dropout.inputs))
 
 
 def _drop(

@@ -51,9 +51,9 @@ from caesura.hardware import Tuning, tuning_for
 NETS = {"past": Past, "around": Around}
 AVERAGED = 0.999  # what the average of the weights keeps at each update
 EDGE = 16  # steps
-COPIES = 4096  # chorales of 256 steps in a batch of `measure`
+COPIES = 4096  # chorales in a batch of `measure`
 ORDERS = 5
-SIZES = (8, 256, 384, 640)  # steps that chorales are padded to in `measure`
+SEEN = 256  # steps that `around` sees in `measure`
 
 
 class Set(NamedTuple):
@@ -206,7 +206,7 @@ class Trainer:
         self.asked = asked
         self.train, self.valid = jax.device_put((train, valid))
         self.loss = LOSSES[asked.net]
-        self.tuning = tuning_for("auto")._replace(batch_last=False)
+        self.tuning = tuning_for("auto")._replace(batch_last=False, unroll=2)
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(1.0),
             optax.scale_by_adam(b2=0.99),
@@ -240,7 +240,7 @@ class Trainer:
             key_draw, key_loss = jax.random.split(key)
             chorales = draw(key_draw, train, asked.batch, asked.length)
             net = eqx.combine(weights, self.frozen)
-            dropout = Dropout(share, share * asked.weight_dropout)
+            dropout = Dropout(share, share * asked.weight_dropout, share * asked.input_dropout)
             return self.loss(net, key_loss, chorales, self.tuning, dropout)
 
         def one(member: Member, key: PRNGKeyArray, share: Array, step: Array) -> Member:
@@ -423,41 +423,25 @@ def measure_orderless(
     shifts: tuple[int, ...] = (0,),
 ) -> list[np.ndarray]:
     """Return the nats of every cell of every chorale in each of the orders: [orders, cells]."""
-    ranks = orders_of(chosen.lengths, SIZES[-1], orders, seed)
-    found = [np.zeros((orders, length * VOICES)) for length in chosen.lengths]
+    ranks = orders_of(chosen.lengths, chosen.values.shape[1], orders, seed)
+    of_piece = [
+        np.stack([np.full(orders * n, p), *np.indices((orders, n)).reshape(2, -1)], axis=1)
+        for p, n in enumerate(chosen.lengths * VOICES)
+    ]
+    questions = np.concatenate(of_piece).astype(np.int32)
     evaluate = jax.jit(partial(_given_earlier, tuning=tuning, shifts=shifts))
-    padded = np.array([min(size for size in SIZES if size >= n) for n in chosen.lengths])
-    for longest in np.unique(padded):
-        pieces = np.flatnonzero(padded == longest)
-        on_device = jax.device_put((_cut(chosen, longest), ranks[:, :, :longest]))
-        of_piece = [
-            np.stack([np.full(orders * n, p), *np.indices((orders, n)).reshape(2, -1)], axis=1)
-            for p, n in zip(pieces, chosen.lengths[pieces] * VOICES, strict=True)
-        ]
-        questions = np.concatenate(of_piece).astype(np.int32)
-        answers, at_once = [], max(1, copies * SIZES[1] // (longest * len(shifts)))
-        for first in range(0, len(questions), at_once):
-            some = questions[first : first + at_once]
-            full = np.concatenate([some, np.repeat(some[-1:], at_once - len(some), axis=0)])
-            answers.append(evaluate(nets, *on_device, jnp.asarray(full)))
-        log_probs = np.concatenate([np.asarray(a, np.float64) for a in answers])
-        ends = np.cumsum([len(q) for q in of_piece])
-        for p, of_one in zip(pieces, np.split(log_probs, ends), strict=False):
-            for o, in_order in enumerate(of_one.reshape(orders, -1)):
-                cells = ranks[p, o, : chosen.lengths[p]].flatten()
-                found[p][o] = -in_order[cells]
+    on_device = jax.device_put((chosen, ranks))
+    answers, at_once = [], max(1, copies // len(shifts))
+    for first in range(0, len(questions), at_once):
+        some = questions[first : first + at_once]
+        full = np.concatenate([some, np.repeat(some[-1:], at_once - len(some), axis=0)])
+        answers.append(evaluate(nets, *on_device, jnp.asarray(full)))
+    log_probs = np.concatenate([np.asarray(a, np.float64) for a in answers])
+    found = []
+    for p, of_one in enumerate(np.split(log_probs, np.cumsum([len(q) for q in of_piece]))[:-1]):
+        cells = ranks[p, :, : chosen.lengths[p]].reshape(orders, -1)
+        found.append(-np.take_along_axis(of_one.reshape(orders, -1), cells, axis=1))
     return found
-
-
-def _cut(chosen: Set, longest: int) -> Set:
-    """Return the set with arrays of so many steps."""
-
-    def cut(array: np.ndarray) -> np.ndarray:
-        widths = [(0, 0), (0, max(0, longest - array.shape[1]))] + [(0, 0)] * (array.ndim - 2)
-        return np.pad(array[:, :longest], widths)
-
-    arrays = {name: cut(getattr(chosen, name)) for name in ("values", "echoes", "echo_lengths")}
-    return chosen._replace(**arrays)
 
 
 def _given_earlier(
@@ -468,15 +452,22 @@ def _given_earlier(
     tuning: Tuning,
     shifts: tuple[int, ...],
 ) -> Float[Array, " B"]:
-    """Return log p of the j-th cell of an order of a chorale, given the cells before it."""
-    piece, order, j = jnp.concatenate([questions] * len(shifts)).T
-    here = questions[:, 0]
-    whole = stretch(chosen, here, jnp.zeros_like(here), chosen.values.shape[1])
-    chorales, lost = in_keys(whole, list(shifts))
-    rank = ranks[piece, order].transpose(1, 0, 2)
-    seen, asked = rank < j[:, None], rank == j[:, None]
-    step, copy = jnp.argmax(asked.any(-1), axis=0), jnp.arange(len(j))
-    voice = jnp.argmax(asked[step, copy], axis=-1)
+    """Return log p of the j-th cell of an order of a chorale, given the cells before it.
+
+    The net sees `SEEN` steps around the cell.
+    """
+    piece, order, j = questions.T
+    rank = ranks[piece, order]
+    step = jnp.argmax((rank == j[:, None, None]).any(-1), axis=1)
+    last = jnp.maximum(jnp.asarray(chosen.lengths)[piece] - SEEN, 0)
+    start = jnp.clip(step - SEEN // 2, 0, last)
+    steps = jnp.minimum(start[:, None] + jnp.arange(SEEN), rank.shape[1] - 1)
+    rank = jnp.take_along_axis(rank, steps[..., None], axis=1).transpose(1, 0, 2)
+    chorales, lost = in_keys(stretch(chosen, piece, start, SEEN), list(shifts))
+    rank, step = jnp.concatenate([rank] * len(shifts), axis=1), jnp.tile(step - start, len(shifts))
+    j, copy = jnp.tile(j, len(shifts)), jnp.arange(len(step))
+    seen = (rank < j[:, None]) & chorales.valid[..., None]
+    voice = jnp.argmax(rank[step, copy] == j[:, None], axis=-1)
     value = chorales.values[step, copy, voice]
 
     def one(net: Around) -> Float[Array, " kB"]:
@@ -495,7 +486,8 @@ def mean_in_probability(nats: Float[np.ndarray, "orders cells"]) -> Float[np.nda
 
 
 def measure(asked: argparse.Namespace) -> None:
-    tuning = tuning_for("auto")._replace(batch_last=False)
+    # Batches are large: to unroll the loops would only take long to compile.
+    tuning = tuning_for("auto")._replace(batch_last=False, unroll=1)
     pieces, splits = [], []
     for split in ("valid", "test"):
         of_split = read(asked.data, split)[: asked.pieces]
@@ -548,6 +540,7 @@ def main() -> None:
     one.add_argument("--weight-decay", type=float, default=0.02)
     one.add_argument("--dropout", type=float, nargs=2, default=[0.2, 0.5], help="from, to: shares")
     one.add_argument("--weight-dropout", type=float, default=0.5, help="a factor of --dropout")
+    one.add_argument("--input-dropout", type=float, default=0.25, help="a factor of --dropout")
     one.add_argument("--chunk", type=int, default=20, help="updates in one call")
     one.add_argument("--validate-every", type=float, default=15.0, help="seconds")
     one.add_argument("--seed", type=int, default=0)
