@@ -212,8 +212,11 @@ def _proposals(
     method: Method, tasks: Sequence[Task], drawn: Shaped[np.ndarray, "B draws W D"]
 ) -> list[Shaped[np.ndarray, " places"] | None]:
     """Return what the kind prefers to the draws of each task, if anything."""
-    rows = zip(tasks, drawn, strict=False)  # the last rows may be padding
-    return [method.kind.propose(task.stretch.seen, row[:, *task.inside]) for task, row in rows]
+    found = []
+    for task, row in zip(tasks, drawn, strict=False):  # the last rows may be padding
+        proposal = method.kind.propose(task.stretch.seen, row[:, *task.inside])
+        found.append(None if proposal is None else proposal.astype(drawn.dtype))
+    return found
 
 
 def score_pass(method: Method, tasks: Sequence[Task]) -> list[tuple[float, float]]:
