@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from caesura.filler.candidates import Weighed
 from caesura.filler.draft import Draft, make_draft
-from caesura.filler.fill import Weighed
 from caesura.filler.passes import Method, Task, prepare
 from caesura.filler.questions import Questions
 from caesura.filler.running import Opened, Report, Work, method_key, run_all
