@@ -87,9 +87,10 @@ def find_better_echo(
     """Return the echoes of all gaps at the missing places, if they are better than random fills.
 
     The random fills stand for what the truth may be: the best of them is expected to agree with it
-    as it does with the others. An echo is expected to agree with it as the notes around them do;
-    the two are about equal (docs/experiments.md). Only gaps in which all keys are missing have
-    echoes: elsewhere in the piece, one voice is not told from the others.
+    as it does with the others. An echo is expected to agree with it as the notes around them do,
+    which promises a little too much where they differ a lot (docs/experiments.md). Only gaps in
+    which all keys are missing have echoes: elsewhere in the piece, one voice is not told from the
+    others.
     """
     whole = sequence.missing.all(axis=1)
     if len(drawn) < 2 or np.any(whole != sequence.missing_steps):
