@@ -79,4 +79,4 @@ release: .venv/.ready  ## build the packages, check them, and try the wheel in c
 	touch $@
 
 clean:  ## delete everything that these targets have made
-	rm -rf .venv .fuzz .kills .pytest_cache .mypy_cache .ruff_cache demo/out dist site
+	rm -rf .venv .fuzz .kills .pytest_cache .mypy_cache .ruff_cache demo/out dist docs/javascripts site

@@ -25,7 +25,9 @@ FILL = """
 import sys, caesura
 assert "site-packages" in caesura.__file__, caesura.__file__
 filler = caesura.load("text")
-assert filler.fill("The qu___ brown fox", strategy="nade").best == "The quick brown fox"
+assert filler.fill("The qu___ brown fox").best == "The quick brown fox"  # by NumPy
+hastings = filler.fill("The Battle of Hast____ was fought in 1066.", strategy="nade")  # by JAX
+assert hastings.best == "The Battle of Hastings was fought in 1066."
 """
 TABLE = "import numpy as np; t = np.sin(np.arange(200.0))[:, None]; t[50:53] = np.nan; "
 SMALL = "small = dict(hidden=4, head_hidden=4, batch=4, steps=4, validate_every=2); "
@@ -41,9 +43,10 @@ EXTRAS = {
     "assert f.fill(parse_csv('x0\\n1\\n\\n2\\n'), draws=2).best.notna().all().all(); "
     "import caesura.scale",
     "sklearn": TABLE + SMALL + "from caesura.sklearn import SeriesImputer; "
-    "assert not np.isnan(SeriesImputer(settings=small).fit_transform(t)).any()",
-    "polars": TABLE + SMALL + "import polars; from caesura.sklearn import SeriesImputer; "
-    "full = SeriesImputer(settings=small).fit_transform(polars.DataFrame({'a': t[:, 0]})); "
+    "trained = SeriesImputer(adapt='full', settings=small).fit_transform(t); "
+    "assert not np.isnan([trained, SeriesImputer().fit_transform(t)]).any()",
+    "polars": TABLE + "import polars; from caesura.sklearn import SeriesImputer; "
+    "full = SeriesImputer().fit_transform(polars.DataFrame({'a': t[:, 0]})); "
     "assert isinstance(full, polars.DataFrame) and not full['a'].is_nan().any()",
     "ray": "import sys, tempfile; from pathlib import Path; from caesura.cli import main\n"
     "place = Path(tempfile.mkdtemp()); texts = place / 'texts'; texts.mkdir(); "

@@ -12,18 +12,18 @@ has a row for every gap.
 """
 
 import argparse
-import csv
 import platform
-import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from hidden_places import AFTER, BEFORE, Place, gaps_of, words_of
+from printing import head, line, note, numbers, share, write_lines
 
 import caesura
 from caesura import datasets
@@ -32,31 +32,11 @@ from caesura.filler.fill import Fill
 from caesura.sequence import Sequence
 from caesura.strategies import NADE, SIR, around_missing
 
-BEFORE, AFTER = 500, 200
 LENGTHS = (1, 2, 5, 8, 12, 20)
 WORDS = tuple(range(3, 13))
 HIDDEN = tuple(range(1, 13))  # the lengths of `unknown` and `samples`
 TOPS = (1, 5, 20)
 BATCH = 64  # requests at a time, to see it grow
-# Words are bounded by anything but letters, digits and apostrophes: a part of one is no word.
-PART = "A-Za-z0-9'"
-
-
-class Place(NamedTuple):
-    """A gap in a text, and what stands there."""
-
-    before: str
-    truth: str
-    after: str
-
-    @property
-    def text(self) -> str:
-        """The text with nothing missing."""
-        return self.before + self.truth + self.after
-
-    @property
-    def steps(self) -> slice:
-        return slice(len(self.before), len(self.before) + len(self.truth))
 
 
 class Row(NamedTuple):
@@ -113,51 +93,10 @@ def main() -> None:
         sys.exit(f"Error: {error}")
 
 
-def numbers(text: str) -> tuple[int, ...]:
-    """Return the numbers of '1,5' or '3-12'; none of 'none'."""
-    if text == "none":
-        return ()
-    ends = (part.partition("-") for part in text.split(","))
-    return tuple(n for a, _, b in ends for n in range(int(a), int(b or a) + 1))
-
-
 def plain(filler: caesura.Filler) -> caesura.Filler:
     """Return the filler with no notation for gaps: an article may well hold a `_` or a `{5}`."""
     off = {"gap_char": "\ue000"} | ({"brackets": ""} if hasattr(filler.kind, "brackets") else {})
     return filler.with_kind(**off)
-
-
-# The places
-
-
-def gaps_of(pieces: list[str], length: int, count: int, seed: int) -> list[Place]:
-    """Return gaps of a length, anywhere in the articles."""
-    room = np.array([max(0, len(piece) - BEFORE - length - AFTER) for piece in pieces])
-    ends = np.cumsum(room)
-    chosen = np.random.default_rng([seed, length]).choice(ends[-1], count, replace=False)
-    which = np.searchsorted(ends, chosen, side="right")
-    return [
-        cut(pieces[n], BEFORE + int(at - ends[n] + room[n]), length)
-        for n, at in zip(which.tolist(), chosen.tolist(), strict=True)
-    ]
-
-
-def words_of(pieces: list[str], letters: int, count: int, seed: int) -> list[Place]:
-    """Return whole words of so many letters, each occurrence as likely as any other."""
-    word = re.compile(f"(?<![{PART}])[A-Za-z]{{{letters}}}(?![{PART}])")
-    found = [
-        (number, match.start())
-        for number, piece in enumerate(pieces)
-        for match in word.finditer(piece, BEFORE)
-        if match.end() <= len(piece) - AFTER
-    ]
-    chosen = np.random.default_rng([seed, 1000 + letters]).choice(len(found), count, replace=False)
-    return [cut(pieces[found[i][0]], found[i][1], letters) for i in chosen]
-
-
-def cut(piece: str, start: int, length: int) -> Place:
-    stop = start + length
-    return Place(piece[start - BEFORE : start], piece[start:stop], piece[stop : stop + AFTER])
 
 
 # What is asked, and what comes back
@@ -405,35 +344,9 @@ def request(text: str, missing: Any, strategy: str, given: argparse.Namespace) -
     return caesura.Request(text, missing, strategy=strategy, **limit)
 
 
-def share(hits: list[bool]) -> str:
-    """Return how many in a hundred, with its standard error."""
-    mean = float(np.mean(hits))
-    return f"{100 * mean:.1f} ± {100 * (mean * (1 - mean) / len(hits)) ** 0.5:.1f}"
-
-
-def head(*columns: str) -> None:
-    line(*columns)
-    line(*["---"] * len(columns))
-
-
-def line(*cells: str) -> None:
-    print("| " + " | ".join(cells) + " |", flush=True)
-
-
-def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def write(path: Path | None, answers: list[Answer]) -> None:
     if path:
         write_lines(path, Answer._fields, answers)
-
-
-def write_lines(path: Path, names: Iterable[str], lines: Iterable[Iterable[Any]]) -> None:
-    with path.open("w", newline="", encoding="utf8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        writer.writerows(lines)
 
 
 if __name__ == "__main__":

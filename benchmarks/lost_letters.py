@@ -20,13 +20,16 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext, redirect_stdout
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from decoding import head, line, note, numbers, share, write_lines
+from printing import head, line, note, numbers, share, write_lines
 
 import caesura
 from caesura import datasets, pretrained
@@ -41,7 +44,7 @@ BEFORE, AFTER = 500, 300
 TOPS = (1, 5, 20)
 GROUPS = {"1–10": range(1, 11), "11–20": range(11, 21)}
 LENGTHS = range(1, 13)  # of gaps whose length is not told
-BATCH = 64  # requests at a time
+BATCH = 16  # requests at a time
 RESULTS = Path(__file__).parent / "cards"
 BINS = 10
 
@@ -82,6 +85,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the places")
     parser.add_argument("--save", action="store_true", help="keep the table for the card")
     parser.add_argument("--csv", type=Path, help="a line for each gap")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the gaps")
     given = parser.parse_args()
     try:
         if given.what == "card":
@@ -138,12 +142,24 @@ def at_random(pieces: list[str], length: int, count: int, seed: int) -> list[Pla
 # What is asked
 
 
-def fills(
-    filler: caesura.Filler, requests: list[caesura.Request], said: str
-) -> Iterator[tuple[int, Fill]]:
-    for first in range(0, len(requests), BATCH):
-        yield from enumerate(filler.fill_many(requests[first : first + BATCH]), first)
-        note(f"{said}: {min(first + BATCH, len(requests))} of {len(requests)}")
+def fills(given: argparse.Namespace, requests: list[caesura.Request]) -> Iterator[Fill]:
+    """Fill the gaps in order, some at a time, in as many processes as are asked for."""
+    chunks = [requests[first : first + BATCH] for first in range(0, len(requests), BATCH)]
+    processes = (
+        ProcessPoolExecutor(given.workers, get_context("spawn")) if given.workers > 1 else None
+    )
+    each = (processes.map if processes else map)(partial(filled, given.model), chunks)
+    with processes or nullcontext():
+        for number, some in enumerate(each, 1):
+            note(f"{given.what}: {number} of {len(chunks)} parts")
+            yield from some
+
+
+def filled(model: str, requests: list[caesura.Request]) -> list[Fill]:
+    return plain(loaded(model)).fill_many(requests)
+
+
+loaded = cache(caesura.load)  # once in each process
 
 
 def plain(filler: caesura.Filler) -> caesura.Filler:
@@ -165,8 +181,8 @@ def merged(fill: Fill) -> list[tuple[str, float]]:
     return sorted(chances.items(), key=lambda one: -one[1])
 
 
-def asked(filler: caesura.Filler, places: list[Place], given: Any, said: str) -> list[Answer]:
-    filler, strategy = plain(filler), strategy_of(filler, given)
+def asked(filler: caesura.Filler, places: list[Place], given: Any) -> list[Answer]:
+    strategy = strategy_of(filler, given)
     requests = [
         caesura.Request(
             "".join(place),
@@ -176,7 +192,8 @@ def asked(filler: caesura.Filler, places: list[Place], given: Any, said: str) ->
         )
         for place in places
     ]
-    return [answer(places[number].truth, fill) for number, fill in fills(filler, requests, said)]
+    pairs = zip(places, fills(given, requests), strict=True)
+    return [answer(place.truth, fill) for place, fill in pairs]
 
 
 def answer(truth: str, fill: Fill) -> Answer:
@@ -254,7 +271,7 @@ def hidden(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) 
     """Letters hidden at random."""
     pieces = [letters_of(filler.kind, text)[0] for text in texts]
     places = [p for n in given.lengths for p in at_random(pieces, n, given.gaps, given.seed)]
-    done(asked(filler, places, given, "hidden"), {str(n): [n] for n in given.lengths}, given)
+    done(asked(filler, places, given), {str(n): [n] for n in given.lengths}, given)
 
 
 def editors(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
@@ -270,7 +287,7 @@ def editors(filler: caesura.Filler, texts: list[str], given: argparse.Namespace)
     for length, some in by_length.items():
         order = np.random.default_rng([given.seed, length]).permutation(len(some))
         places += [some[i] for i in order[: given.gaps]]
-    done(asked(filler, places, given, "editors"), {str(n): [n] for n in by_length}, given)
+    done(asked(filler, places, given), {str(n): [n] for n in by_length}, given)
 
 
 def unknown(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
@@ -288,8 +305,8 @@ def unknown(filler: caesura.Filler, texts: list[str], given: argparse.Namespace)
     ]
     ranks: dict[int, list[int]] = {n: [] for n in LENGTHS}
     right: dict[int, list[bool]] = {n: [] for n in LENGTHS}
-    for number, fill in fills(plain(filler), requests, "unknown"):
-        truth, lengths = places[number].truth, list(fill.gaps[0].lengths)
+    for place, fill in zip(places, fills(given, requests), strict=True):
+        truth, lengths = place.truth, list(fill.gaps[0].lengths)
         ranks[len(truth)].append(lengths.index(len(truth)) + 1)
         right[len(truth)].append(merged(fill)[0][0] == truth.lower())
     head("letters", "gaps", "length is top 1, %", "among top 3, %", "read, %")

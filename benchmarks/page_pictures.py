@@ -6,6 +6,9 @@ The code runs in a temporary directory, and the pictures that it saves go to doc
 """
 
 import ast
+import contextlib
+import io
+import math
 import os
 import re
 import shutil
@@ -17,28 +20,53 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 TUTORIALS = ["tutorial-text", "tutorial-music", "tutorial-tables"]
 
 
-def blocks(page: Path) -> list[str]:
-    """Return the Python code of a page."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return each piece of Python code of a page, with the block right after it, or ''."""
+    pattern = r"^```python\n(.*?)^```\n(?:\n```\n(.*?)^```)?"
+    return re.findall(pattern, page.read_text(encoding="utf-8"), re.M | re.S)
 
 
 def drawn_by(page: Path) -> list[str]:
     """Return the names of the pictures that the code of a page saves."""
-    return re.findall(r'savefig\("([\w.-]+)"', "\n".join(blocks(page)))
+    return re.findall(r'savefig\("([\w.-]+)"', "\n".join(code for code, _ in blocks(page)))
 
 
 def run(page: Path) -> None:
-    """Run the code of a page; a statement that ends in `# → value` must give this value."""
+    """Run the code of a page, and check what the page says about it.
+
+    A statement that ends in `# → value` must give this value. Code that prints, with a block right
+    after it, must print this block, where numbers may differ by 0.02.
+    """
     known: dict[str, object] = {}
-    for code in blocks(page):
-        lines = code.splitlines()
-        for node in ast.parse(code).body:
-            expected = re.search(r"# → (.+)$", lines[node.end_lineno - 1])
-            if isinstance(node, ast.Expr) and expected:
-                value = eval(ast.unparse(node), known)
-                assert repr(value) == expected[1], f"{ast.unparse(node)} gives {value!r}"
-            else:
-                exec(ast.unparse(node), known)
+    for code, after in blocks(page):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            execute(code, known)
+        if "print(" in code and after:
+            assert same(printed.getvalue(), after), (
+                f"{page.name}: this is printed:\n{printed.getvalue()}"
+            )
+
+
+def execute(code: str, known: dict[str, object]) -> None:
+    """Run a piece of code, statement by statement."""
+    lines = code.splitlines()
+    for node in ast.parse(code).body:
+        expected = re.search(r"# → (.+)$", lines[node.end_lineno - 1])
+        if isinstance(node, ast.Expr) and expected:
+            value = eval(ast.unparse(node), known)
+            assert repr(value) == expected[1], f"{ast.unparse(node)} gives {value!r}"
+        else:
+            exec(ast.unparse(node), known)
+
+
+def same(printed: str, shown: str) -> bool:
+    """Return whether two texts are the same, except for small differences of their numbers."""
+    number = re.compile(r"\d+(?:\.\d+)?")
+    if number.split(printed) != number.split(shown):
+        return False
+    pairs = zip(number.findall(printed), number.findall(shown), strict=True)
+    return all(math.isclose(float(a), float(b), abs_tol=0.02) for a, b in pairs)
 
 
 def main(name: str) -> None:

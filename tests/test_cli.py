@@ -1,11 +1,7 @@
-"""The command line: what it answers, where, with which exit code, and what it never touches."""
+"""Filling on the command line: what it answers and where, its exit codes, what it never touches."""
 
-import inspect
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,30 +12,19 @@ import pytest
 
 import caesura
 from caesura.cli import fill_text
-from caesura.cli.docs import commands, render
 from caesura.cli.filling import ENDINGS
-from caesura.cli.info import sparkline
-from caesura.cli.options import STRATEGY_NAMES
 from caesura.cli.output import percent
 from caesura.cli.parsing import parse_span
 from caesura.cli.readings import note_guesses
 from caesura.errors import CaesuraError
-from caesura.filler.fill import GapFill, Reading
+from caesura.filler.candidates import GapFill, Reading
 from caesura.kinds import KINDS, Song, Text
-from caesura.reproduce.plan import MOST_BYTES
 from caesura.sequence import Span
-from caesura.strategies import STRATEGIES
-from command_line import PATH, TEXT, ask, copies, empty_data_folder, mistake, run, trained_once
+from command_line import TEXT, ask, copies, mistake, run, trained_once
 from markov_pair import markov_filler
-
-ROOT = Path(__file__).parent.parent
 
 made = pytest.fixture(trained_once)
 folder = pytest.fixture(copies)
-no_sets = pytest.fixture(empty_data_folder)
-
-
-# Filling
 
 
 def test_a_filled_text_is_all_that_a_pipe_gets(folder):
@@ -324,148 +309,3 @@ def test_spans(text, span):
 def test_what_is_no_span(text):
     with pytest.raises(CaesuraError, match=r"^[A-Z].*\.$"):
         parse_span(text)
-
-
-# Measuring
-
-
-@pytest.mark.slow
-def test_evaluate_compares_strategies(folder):
-    words = ("evaluate", folder / "text.model", folder / "text.txt", "--gap", 3)
-    words = (*words, "--strategy", "oneway,onegram", "--limit", 8)
-    told = json.loads(ask(*words, "--picture", folder / "positions.png", "--json"))
-    assert [result["strategy"] for result in told["results"]] == ["oneway", "onegram"]
-    assert [result["gaps"] for result in told["results"]] == [8, 8]
-    assert (folder / "positions.png").read_bytes().startswith(b"\x89PNG")
-    result = run(*words)
-    lines = result.stdout.splitlines()
-    assert lines[0].split() == ["strategy", "NLL", "±", "SE", "gaps", "left", "out"]
-    assert lines[1].split()[:2] == ["oneway", f"{told['results'][0]['nll']:.3f}"]
-    assert lines[4].split() == ["position", "oneway", "onegram"]
-    assert lines[9].split()[:6] == ["strategy", "position", "top", "1", "top", "5"]
-    assert len(lines) == 5 + 3 + 2 + 2 * 3
-    for (_, *stated), wanted in zip(
-        (line.split()[1:] for line in lines[10:13]),
-        zip(*told["results"][0]["calibration"]["by_position"].values(), strict=True),
-        strict=True,
-    ):
-        assert stated == [f"{rate:.3f}" for rate in wanted]
-    assert result.stderr.splitlines()[-1] == "onegram: gaps 8/8"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["text.model"], "Missing argument 'DATA'"),
-        (["none", "text.txt"], "none"),
-        (["text.model", "none"], "public set called 'none'"),
-        (["text.model", "text.txt", "--gap", "0"], "'gap' must be at least 1"),
-        (["text.model", "text.txt", "--gap", "9999"], "No sequence is long enough"),
-        (["text.model", "text.txt", "--limit", "0"], "'limit' must be at least 1"),
-        (["text.model", "text.txt", "--strategy", "nade,nade"], "twice"),
-        (["music.model", "song.mid", "--strategy", "bayes"], "with the recipe 'rnn'"),
-        (["text.model", "text.txt", "--picture", "p.bmp"], "format for pictures"),
-        (["text.model", "text.txt", "--picture", "no/p.png"], "There is no directory 'no'"),
-        (["text.model", "jsb_chorales"], "is music, not text"),
-    ],
-)
-def test_mistakes_in_measuring(folder, no_sets, monkeypatch, words, sentence):
-    monkeypatch.chdir(folder)
-    assert sentence in mistake("evaluate", *words)
-
-
-def test_without_matplotlib_one_sentence_says_so(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    words = (folder / "text.model", folder / "text.txt", "--picture", folder / "p.png")
-    assert "pip install 'caesura[plot]'" in mistake("evaluate", *words)
-
-
-# The rest
-
-
-def test_info_shows_where_a_model_comes_from(folder):
-    shown = ask("info", folder / "text.model")
-    told = json.loads(ask("info", folder / "text.model", "--json"))
-    for name, net in told["nets"].items():
-        assert name in shown
-        assert str(net["parameters"]) in shown
-    assert told["sha256"] in shown
-    assert told["training"]["data"]["fingerprint"][:16] in shown
-    assert "validation NLL of the forward net, updates 2 to 4" in shown
-    assert "There is no file" in mistake("info", folder / "none")
-
-
-def test_sparkline():
-    assert sparkline([3.0, 2.0, None, 1.0]) == "█▅ ▁"
-    assert sparkline([1.0]) == "▁"
-    assert len(sparkline([float(i) for i in range(1000)])) == 48
-
-
-def test_sets_are_listed_and_verified(tmp_path, no_sets):
-    shown = ask("data", "list")
-    assert "jsb_chorales" in shown
-    told = json.loads(ask("data", "list", "--data", tmp_path, "--json"))
-    assert told["folder"] == str(tmp_path)
-    assert {row["name"] for row in told["sets"]} == set(caesura.datasets.DATASETS)
-    assert run("data", "verify").exit_code == 0
-    missing = run("data", "verify", "wiki96", "--json")
-    assert missing.exit_code == 1
-    assert set(json.loads(missing.stdout)["sets"]["wiki96"].values()) == {"missing"}
-    (tmp_path / "music").mkdir()
-    (tmp_path / "music" / "jsb_chorales.npz").write_bytes(b"something else")
-    altered = run("data", "verify", "--data", tmp_path)
-    assert altered.exit_code == 1
-    assert altered.stdout.splitlines()[1].split() == [
-        *("jsb_chorales", "music/jsb_chorales.npz", "altered")
-    ]
-
-
-def test_sets_are_fetched(tmp_path, monkeypatch):
-    monkeypatch.setattr(caesura.datasets, "fetch", lambda name, folder, progress: name == "sotu")
-    words = ("data", "fetch", "sotu", "wiki96", "--data", tmp_path)
-    result = run(*words, "--json")
-    assert json.loads(result.stdout)["fetched"] == {"sotu": True, "wiki96": False}
-    assert result.stderr.splitlines() == ["sotu: fetched", "wiki96: already here"]
-    assert "did you mean 'sotu'?" in mistake("data", "fetch", "wiki96", "sotuu")
-
-
-def test_a_plan_is_a_small_file(tmp_path):
-    words = ("reproduce", "table1", "--out", tmp_path / "out", "--plan")
-    if os.path.exists("/dev/full"):  # which can be read without end
-        assert "it is not a file" in mistake(*words, "/dev/full")
-    (tmp_path / "plan.toml").write_bytes(b"#" * (MOST_BYTES + 1))
-    assert f"holds more than {MOST_BYTES} bytes" in mistake(*words, tmp_path / "plan.toml")
-    assert "There is no file" in mistake(*words, tmp_path / "none.toml")
-
-
-def test_without_words_there_is_help():
-    for words in ((), ("fill",), ("data",), ("--help",), ("train", "--help")):
-        assert "Usage: caesura" in ask(*words)
-    assert ask("--version") == f"caesura {caesura.__version__}\n"
-    assert "did you mean 'train'?" in mistake("trian")
-
-
-def test_help_does_not_wait_for_jax():
-    code = "import sys, caesura.cli; print({'jax', 'numpy', 'scipy'} & set(sys.modules))"
-    words = [sys.executable, "-c", code]
-    assert (
-        subprocess.run(words, env=os.environ | PATH, capture_output=True, text=True).stdout
-        == "set()\n"
-    )
-
-
-def test_help_lists_all_strategies():
-    assert set(re.findall(r"\w+", STRATEGY_NAMES)) - {"or"} == set(STRATEGIES)
-
-
-def test_every_command_and_option_says_what_it_is_for():
-    for path, command in commands():
-        assert command.help, path
-        for param in command.params:
-            assert getattr(param, "help", None), f"{path}: {param.name}"
-            assert inspect.cleandoc(param.help)[-1] in ".)", f"{path}: {param.name}"
-
-
-def test_the_page_of_the_command_line_is_fresh():
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert page == render(), "docs/cli.md is stale: `make docs` makes it anew"

@@ -199,11 +199,10 @@ def test_the_prior_of_the_length_can_be_given(markov):
     assert_readings(gap, fills)
 
 
-def test_lengths_are_weighed_by_the_forward_net(random):
-    """Given the length, the fills have the distribution of both nets."""
+def test_lengths_are_weighed_by_both_nets(random):
+    """Given the length, the fills have the distribution of both nets, too."""
     problems = {n: make_problem("cab" + "_" * n + "bca") for n in (1, 2, 3)}
-    evidence = {n: np.exp(one.log_p).sum() for n, one in problems.items()}
-    lengths = ranked(evidence)
+    lengths = ranked({n: one.evidence() for n, one in problems.items()})
     (gap,) = random.fill("cab{1-3}bca", strategy=EVERYTHING).gaps
     assert gap.lengths == pytest.approx(lengths, abs=1e-4)
     fills = {

@@ -1,7 +1,9 @@
 """Training hides what it should, counts what it should, and makes the loss small."""
 
+from dataclasses import replace
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -241,6 +243,22 @@ def test_many_bad_gradients_in_a_row_end_the_run_with_advice():
     long = recipe(steps=200, validate_every=100, length=6, batch=2)
     with pytest.raises(CaesuraError, match="not finite in 50 updates in a row: try a smaller"):
         fit(jax.random.key(0), broken, Data(pieces, pieces), long)
+
+
+def test_bad_gradients_after_a_validation_lose_nothing():
+    """The training ends there, and the best net so far is returned."""
+    net = make_net("bidirectional", "bernoulli")
+    pieces = [random_values(net.frame, 30)]
+    long = recipe(steps=200, validate_every=100, length=6, batch=2)
+    state = begin(net, long)
+    best_nll, best_step = jnp.array([0.5]), jnp.array([100])
+    broken = jax.tree.map(lambda a: a * jnp.nan, state.members.weights)
+    members = replace(state.members, weights=broken, best_nll=best_nll, best_step=best_step)
+    state = state._replace(members=members, step=100, history=[{"step": 100, "nll": [0.5]}])
+    result = fit(jax.random.key(0), net, Data(pieces, pieces), long, state=state)
+    assert (result.nll, result.step) == (0.5, 100)
+    assert result.skipped >= 50
+    assert eqx.tree_equal(result.net, net)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`python -m caesura.cli.docs` prints docs/cli.md, made from the help of the commands."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +14,13 @@ def commands(command: Any = None, path: str = "caesura") -> Iterator[tuple[str, 
     """Yield every command with what is typed for it, groups before their members."""
     command = command or get_command(app)
     yield path, command
-    for name, member in getattr(command, "commands", {}).items():
-        yield from commands(member, f"{path} {name}")
+    for name in names_in(command):
+        yield from commands(command.commands[name], f"{path} {name}")
+
+
+def names_in(group: Any) -> list[str]:
+    """Return the names of the members of a group, in the order of its help; none of a command."""
+    return group.list_commands(None) if hasattr(group, "commands") else []
 
 
 def render() -> str:
@@ -26,9 +32,9 @@ def render() -> str:
     for path, command in commands():
         if path != "caesura":
             parts.append(f"## `{path}`")
-        parts.append(inspect.cleandoc(command.help))
+        parts.append(_plain(inspect.cleandoc(command.help)))
         if hasattr(command, "commands"):
-            names = ", ".join(f"`{path} {name}`" for name in command.commands)
+            names = ", ".join(f"`{path} {name}`" for name in names_in(command))
             parts.append(f"Commands: {names}.")
         else:
             parts.append(f"```\n{_usage(path, command)}\n```")
@@ -63,6 +69,17 @@ def _names(param: Any) -> list[str]:
 
 
 def _help(param: Any) -> str:
+    return _plain(_sentence(param))
+
+
+def _plain(text: str) -> str:
+    """Return a help text as Markdown that shows it as it is, except for code in backticks."""
+    parts = re.split("(`[^`]*`)", text)
+    marks = re.compile(r"(?<!\w)_|_(?!\w)|[*<]")
+    return "".join(p if p.startswith("`") else marks.sub(r"\\\g<0>", p) for p in parts)
+
+
+def _sentence(param: Any) -> str:
     if isinstance(param.show_default, str):
         default = param.show_default
     elif param.required or param.default is None or param.default is False:

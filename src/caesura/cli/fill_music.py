@@ -28,7 +28,7 @@ from caesura.errors import CaesuraError
 
 if TYPE_CHECKING:
     from caesura.filler import Fill
-    from caesura.filler.fill import Candidate
+    from caesura.filler.candidates import Candidate
     from caesura.kinds import Composition, Item
 
 Samples = Annotated[

@@ -18,6 +18,10 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 class OneSentence(TyperGroup):
     """A group of commands that shows a user's mistakes without a traceback."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands; Typer would put `fill`, which is a group, last."""
+        return sorted(super().list_commands(ctx), key=lambda name: name != "fill")
+
     def main(self, *args: Any, **extra: Any) -> None:
         """Run the command and leave the process with its exit code."""
         try:

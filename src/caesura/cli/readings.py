@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from caesura.filler import Fill
-    from caesura.filler.fill import GapFill, Reading
+    from caesura.filler.candidates import GapFill, Reading
     from caesura.parallels import Parallel
 
     Passages = Callable[[int, str], list[Parallel]]  # of a gap by its number, and a reading

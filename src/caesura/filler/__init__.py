@@ -1,6 +1,7 @@
 """A trained model, ready to use, and what it answers with."""
 
-from caesura.filler.fill import Asked, Candidate, Fill, GapFill, LogProb, Reading
+from caesura.filler.candidates import Asked, Candidate, GapFill, LogProb, Reading
+from caesura.filler.fill import Fill
 from caesura.filler.filler import Filler
 from caesura.filler.loading import join, load
 from caesura.filler.marginals import Marginals

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from caesura.filler.candidates import Completion, LogProb, Readings
 from caesura.filler.draft import Draft
-from caesura.filler.fill import Completion, Fill, LogProb, Readings
+from caesura.filler.fill import Fill
 from caesura.filler.passes import Filled
 from caesura.filler.readings import readings_of_draws
 from caesura.filler.running import Opened

@@ -12,7 +12,9 @@ import numpy as np
 from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.filler.answering import fill_opened
 from caesura.filler.anytime import fill_in_time, first_attempt
-from caesura.filler.fill import Fill, LogProb
+from caesura.filler.candidates import LogProb
+from caesura.filler.describing import as_html, described
+from caesura.filler.fill import Fill
 from caesura.filler.marginals import Marginals
 from caesura.filler.opening import method_of, open_complete, open_request
 from caesura.filler.passes import Chances, Method, marginals_pass, score_pass, seed_of
@@ -24,7 +26,6 @@ from caesura.kinds.base import Item
 from caesura.modelfile import Model, write_card, write_model
 from caesura.nets.bins import CENTRES
 from caesura.nets.rnn import Net
-from caesura.plots.html import page, table_html
 from caesura.scoring.gaps import Evaluation, evaluate
 from caesura.strategies import Strategy
 
@@ -242,7 +243,9 @@ class Filler(Model[Net]):
             A complete sequence in the user's own form.
         missing
             The places: a slice, a list of steps, or a mask over steps or values.
-        strategy, seed
+        strategy
+            As for `fill`.
+        seed
             As for `fill`.
 
         Returns
@@ -276,12 +279,19 @@ class Filler(Model[Net]):
 
         Parameters
         ----------
-        data, missing, strategy, seed
+        data
+            As for `fill`.
+        missing
+            As for `fill`.
+        strategy
+            As for `fill`.
+        seed
             As for `fill`.
 
         Returns
         -------
         Marginals
+            The probability of each symbol at each missing place.
 
         Examples
         --------
@@ -322,7 +332,9 @@ class Filler(Model[Net]):
             How far gaps stay from the ends of a sequence, in steps.
         limit
             The largest number of gaps, evenly spread over the data; by default all.
-        strategy, seed
+        strategy
+            As for `fill`.
+        seed
             As for `fill`.
         report
             Called with the number of gaps that are scored and of all gaps.
@@ -423,27 +435,8 @@ class Filler(Model[Net]):
             write_card(Path(path))
 
     def __repr__(self) -> str:
-        nets = ", ".join(_described(name, net) for name, net in self.nets.items())
-        return f"<Filler for {self.kind.name}: {nets}; by '{self.strategy}'>"
+        return described(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the kind, the nets, and how they were trained."""
-        data = self.training.get("data", {})
-        rows = {"kind": self.kind.name, "strategy": self.strategy}
-        rows |= {f"{name} net": _size(net) for name, net in self.nets.items()}
-        if data:
-            rows["trained on"] = f"{data['pieces']:,} pieces, {data['steps']:,} steps"
-        return page("Filler", table_html(rows))
-
-
-def _size(net: Net) -> str:
-    if not (cells := net.forward.cells):
-        return "the frequencies in the training data"
-    layers = "1 layer" if len(cells) == 1 else f"{len(cells)} layers"
-    return f"{layers} of {cells[0].size} {type(cells[0]).__name__.lower()} units"
-
-
-def _described(name: str, net: Net) -> str:
-    if not (cells := net.forward.cells):
-        return name
-    return f"{name} ({len(cells)} x {cells[0].size} {type(cells[0]).__name__.lower()})"
+        return as_html(self)

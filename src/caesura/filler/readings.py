@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from caesura.filler.fill import Readings
+from caesura.filler.candidates import Readings
 from caesura.filler.passes import Filled
 from caesura.kinds.base import Kind
 from caesura.sequence import Sequence as Steps

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from caesura.filler.candidates import Weighed
 from caesura.filler.draft import Draft, make_draft
-from caesura.filler.fill import Weighed
 from caesura.filler.passes import Method, Task, prepare
 from caesura.filler.questions import Questions
 from caesura.filler.running import Opened, Report, Work, method_key, run_all
@@ -298,7 +298,7 @@ Shares = dict[tuple[int, ...], float]  # by the lengths of a group, log-probabil
 
 
 def _log_lengths(draft: Draft, group: range, rules: Rules, rows: dict[Job, Row]) -> Shares:
-    """Return the log-probability of each length, from those of what follows the gap."""
+    """Return the log-probability of each length, from the evidence for it."""
     gap = draft.gaps[group.start]
     prior = dict(zip(gap.lengths, gap.weights.tolist(), strict=True))
     found = {job.lengths: row for job, row in rows.items() if job.rules == rules}

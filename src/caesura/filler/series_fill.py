@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from caesura.filler.fill import Candidate, Fill
+from caesura.filler.candidates import Candidate
+from caesura.filler.fill import Fill
 from caesura.filler.passes import quantile_of
 
 

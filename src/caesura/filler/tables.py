@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.filler.assemble import between_gaps
+from caesura.filler.candidates import Completion, LogProb
 from caesura.filler.columns import (
     Answer,
     bins_of,
@@ -18,7 +19,6 @@ from caesura.filler.columns import (
     log_prob,
     quantiles,
 )
-from caesura.filler.fill import Completion, LogProb
 from caesura.filler.filler import Filler
 from caesura.filler.marginals import Marginals
 from caesura.filler.passes import seed_of

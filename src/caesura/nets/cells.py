@@ -125,7 +125,21 @@ class Tanh(Cell):
     def activate(
         self, state: State, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> State:
-        return namespace(a_t).tanh(a_t + u_t)  # Eqs. (2), (4), (5)
+        if isinstance(a_t, np.ndarray):  # which has no gradients
+            return np.tanh(a_t + u_t)
+        return _tanh(a_t + u_t)  # Eqs. (2), (4), (5)
+
+
+@jax.custom_jvp
+def _tanh(a: Float[Array, "c *B"]) -> Float[Array, "c *B"]:
+    return jnp.tanh(a)
+
+
+@_tanh.defjvp
+def _tanh_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """Differentiate by hand: that keeps one array per step, its slope, where JAX keeps two."""
+    h = jnp.tanh(primals[0])
+    return h, tangents[0] * ((1 - h) * (1 + h))
 
 
 class GRU(Cell):

@@ -163,10 +163,8 @@ class Walk:
         is_likely = np.exp(log_shares + SURPRISE / told) >= plan.negligible
         is_likely[:LEAST] = True
         self.beam = self.beam[kept[is_likely]]
-        adds = np.zeros(len(self.drawn), bool)
-        for value in (log_value, self.log_p):  # as `search` sums both
-            shares = np.exp(self._sum(value).log_weight[len(self.beam) :])
-            adds |= shares >= ADDED * plan.negligible
+        shares = np.exp(self._sum(log_value).log_weight[len(self.beam) :])
+        adds = shares >= ADDED * plan.negligible
         going = np.unique(np.concatenate([self.beam, self.drawn[adds], self.given]))
         ended = np.setdiff1d(self.drawn, going)
         self.log_q[ended] = self.log_p[ended] = EMPTY

@@ -38,7 +38,7 @@ class Found(NamedTuple):
     # weights add up to one.
     log_weight: Float[np.ndarray, "B N"]
     standard_error: Float[np.ndarray, " B"]  # of all log-probabilities: they share a normaliser
-    log_evidence: Float[np.ndarray, " B"]  # of what follows the gap: log Σ_x p(x, what follows)
+    log_evidence: Float[np.ndarray, " B"]  # for a gap of this length; see `Search`
     log_total: Float[np.ndarray, " B"]  # the normaliser: the sum over all fills that are allowed
 
 
@@ -53,6 +53,10 @@ class Search(Strategy):
     `draws` random fills. They are drawn step by step, from p^(1 − weight) · q^weight, normalised at
     each step. The standard error is rather too large if few of them are outside of the beam. It is
     too small if the fills that were missed are much more probable than the chance to draw them.
+
+    Lengths of a gap are compared by the normaliser to the power of 1 / (1 − weight). If q is the
+    posterior of p, this is p(what follows). The more the nets differ, the smaller it is: with a
+    wrong length, they hardly agree on a fill.
 
     Parameters
     ----------
@@ -208,14 +212,18 @@ class Search(Strategy):
         # The same fill again has no probability, nor has one that was given up.
         log_prob[places[first]] = np.where(scores[first] < EMPTY / 4, -np.inf, scores[first])
         log_weight[places] = weighed.log_weight
-        log_evidence = self._sum(one, one.log_p).log_total
         total, error = np.array(weighed.log_total), np.array(weighed.standard_error)
-        return Found(values, log_prob, log_weight, error, np.array(log_evidence), total)
+        return Found(values, log_prob, log_weight, error, self._log_evidence(one, weighed), total)
+
+    def _log_evidence(self, one: Walk, weighed: Summed) -> Float[np.ndarray, ""]:
+        if self.weight < 1:
+            return np.array(weighed.log_total / (1 - self.weight))
+        shares = np.exp(weighed.log_weight)  # the limit: the mean of log p(x, what follows) / q(x)
+        log_ratio = (one.log_p - one.log_q)[one.fills]
+        return np.array(np.sum(shares * log_ratio, where=shares > 0))
 
     def _weigh(self, one: Walk) -> Summed:
-        return self._sum(one, self.mix(one.log_q, one.log_p))
-
-    def _sum(self, one: Walk, log_value: Float[np.ndarray, " n"]) -> Summed:
+        log_value = self.mix(one.log_q, one.log_p)
         return sum_over_fills(log_value, one.log_drawn, one.beam, one.drawn)
 
 

@@ -120,8 +120,8 @@ def fit(
     step, history = state.step, list(state.history)
     key_updates, key_valid = jax.random.split(key)
     source = program.source(key_updates, data.train)
-    began, saved, pace = time.monotonic() - state.seconds, time.monotonic(), 1
-    while step < recipe.steps and not _given_up(history, recipe):
+    began, saved, pace, stuck = time.monotonic() - state.seconds, time.monotonic(), 1, False
+    while step < recipe.steps and not stuck and not _given_up(history, recipe):
         goal = min(recipe.steps, (step // recipe.validate_every + 1) * recipe.validate_every)
         last = min(goal, step + pace, source.end(step))
         started = time.monotonic()
@@ -130,7 +130,7 @@ def fit(
         took, count, step = time.monotonic() - started, last - step, last
         # The first call compiles; later ones show how many updates take a second.
         pace = max(1, min(int(count * SECONDS_A_CALL / took), 4 * pace))
-        skipped = _check_finite(members)
+        stuck, skipped = _stuck(members), np.asarray(members.optimiser.total_notfinite)
         loss = np.asarray(members.loss.nll) / np.maximum(np.asarray(members.loss.steps), 1)
         if step == goal:
             members, nll = program.validate(key_valid, members, chunks, step)
@@ -187,14 +187,16 @@ def _given_up(history: list[dict[str, Any]], recipe: Recipe) -> bool:
     return bool(np.all(len(history) - 1 - best >= recipe.patience))
 
 
-def _check_finite(members: Member) -> Int[np.ndarray, " members"]:
-    """Return the number of skipped updates; raise an error if too many were skipped in a row."""
-    if np.all(np.asarray(members.optimiser.notfinite_count) >= MOST_SKIPPED):
+def _stuck(members: Member) -> bool:
+    """Return whether all updates are skipped; raise an error if no net was validated before."""
+    if np.any(np.asarray(members.optimiser.notfinite_count) < MOST_SKIPPED):
+        return False
+    if not np.any(np.isfinite(np.asarray(members.best_nll))):
         raise CaesuraError(
             f"The gradient was not finite in {MOST_SKIPPED} updates in a row: try a smaller "
             "learning_rate, or a smaller clip."
         )
-    return np.asarray(members.optimiser.total_notfinite)
+    return True
 
 
 class Source(NamedTuple):
