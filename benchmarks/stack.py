@@ -55,6 +55,22 @@ def main() -> None:
     row("grid", rates, alone_updates(recipe), alone)
     for nets in arguments.nets:
         row("stack", nets // rates * rates, stacked_updates(recipe, nets // rates), alone)
+    print(f"\n{least_work(recipe)}")
+
+
+def least_work(recipe: Recipe) -> str:
+    """Return what an update of one net needs at least: operations, and reading W_h at each step."""
+    units = recipe.hidden * (2 if recipe.net == "bidirectional" else 1)
+    # Of each product forth, there are two back; from the frame, one.
+    weights = units * (3 * recipe.hidden + 3 * KEYS + 2 * KEYS)
+    operations = 2 * weights * recipe.batch * recipe.length
+    size = 4 if recipe.precision == "float32" else 2
+    read = 2 * recipe.length * units * recipe.hidden * size
+    return (
+        f"An update of one net needs {operations / 1e9:.1f} GFLOP. Its recurrent weights take "
+        f"{units * recipe.hidden * size / 1e6:.2f} MB, and each of {2 * recipe.length} steps forth "
+        f"and back reads them: {read / 1e9:.2f} GB."
+    )
 
 
 def row(way: str, nets: int, update: Callable[[int], None], alone: float | None) -> float:

@@ -51,6 +51,13 @@ class Problem:
         log = (1 - weight) * self.log_p + weight * self.log_q
         return log - np.logaddexp.reduce(log)
 
+    def evidence(self, weight: float = 0.5) -> float:
+        """What lengths are compared by: at weight 1, the limit, a geometric mean of p / q."""
+        if weight == 1:
+            return float(np.exp(np.sum(np.exp(self.log_q) * (self.log_p - self.log_q))))
+        mixed = np.exp((1 - weight) * self.log_p + weight * self.log_q)
+        return float(mixed.sum() ** (1 / (1 - weight)))
+
     @property
     def first(self) -> int:
         return int(np.argmax(self.missing))

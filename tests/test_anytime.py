@@ -89,11 +89,11 @@ def test_many_tasks_begin_with_less_effort():
     request = Request("cab_bca", seconds=2.0)
     few = attempts_at(request, Search(), 32, tasks=1)
     sizes = [(one.request.strategy.width, one.request.strategy.draws) for one in few]
-    assert sizes == [(16, 4), (128, 32), (512, 128), (2048, 512)]
+    assert sizes == [(12, 4), (96, 32), (384, 128), (1536, 512)]
     assert all(one.request.seconds is None for one in few)
     many = attempts_at(request, Search(), 32, tasks=24)
     assert [one.effort for one in many] == [1 / 32, *(one.effort for one in few)]
-    assert many[0].request.strategy.width == 4
+    assert many[0].request.strategy.width == 3
 
 
 def test_no_attempt_is_made_twice():

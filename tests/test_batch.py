@@ -84,3 +84,33 @@ def test_dropout_takes_its_share_and_keeps_the_mean():
     assert abs(lost.mean() - 0.25) < 6 * (0.25 * 0.75 / len(lost)) ** 0.5
     kept = thinned != 0
     np.testing.assert_allclose(thinned[kept], whole[kept] / 0.75, rtol=1e-5)
+
+
+def loops(jaxpr) -> list:
+    """All loops over time, however deep in other programs."""
+    found = []
+    for equation in jaxpr.eqns:
+        inner = (getattr(value, "jaxpr", value) for value in equation.params.values())
+        for one in (value for value in inner if hasattr(value, "eqns")):
+            found += [equation] if equation.primitive.name == "scan" else loops(one)
+    return found
+
+
+def test_a_step_reads_and_keeps_no_more_than_it_must():
+    """A loop over time is as fast as memory, so what it reads and writes at each step is counted.
+
+    The recurrent weights are rounded before the loops. A step of a tanh keeps h and the slope.
+    """
+    net = make("tanh", 1, "none")
+    tuning = Tuning(dtype=jnp.bfloat16, width=8, batch_last=False)
+    program = jax.make_jaxpr(jax.grad(lambda net: weighed(together(net, tuning))))(net)
+    forth, back = loops(program.jaxpr)
+    for loop in forth, back:
+        body = loop.params["jaxpr"].jaxpr
+        (product,) = (e for e in body.eqns if e.primitive.name == "dot_general")
+        weights = (2, 8, 8)  # both directions, five units padded to eight
+        assert [v.aval.dtype for v in product.invars if v.aval.shape == weights] == [jnp.bfloat16]
+        inside = [v for e in body.eqns for v in e.outvars if v.aval.shape == weights]
+        assert not inside
+    kept = forth.outvars[forth.params["num_carry"] :]
+    assert [(v.aval.shape, v.aval.dtype) for v in kept] == [((T, 2, 3, 8), jnp.bfloat16)] * 2

@@ -99,13 +99,29 @@ def test_a_step_is_a_text_of_one_symbol(net):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_symbols_are_followed_as_step_by_step(net, length):
+    light, rng = eager.with_numpy(net), np.random.default_rng(1)
+    symbols = rng.integers(UNKNOWN, SYMBOLS, (length, 3))
+    states = jax.tree.map(lambda a: a + 0.5, eager.start(light.forward, 3))
+    rows = eager.table(light, light.forward)
+    tops, last = eager.follow(light, states, symbols, rows)
+    assert len(tops) == length + 1
+    for now, top in zip(symbols, tops, strict=False):
+        for a, b in zip(jax.tree.leaves(top), jax.tree.leaves(states[-1]), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+        states = eager.step(light, states, now, rows)
+    for a, b in zip(jax.tree.leaves(last), jax.tree.leaves(states), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
 def test_a_text_is_not_read_twice(net, monkeypatch):
     """Also if it is in a batch with others, and only as long as it is known."""
     light, counts = eager.with_numpy(net), []
     read = eager.read
     monkeypatch.setattr(eager, "read", lambda *a: counts.append(len(a[3])) or read(*a))
-    known, (a, nothing, b, c) = KnownEnds(most=3), texts()
-    for some, count in (([a, b, a], 2), ([b, a], 0), ([nothing, c, b], 2), ([a], 1)):
+    known, (a, nothing, b, c) = KnownEnds(most=2), texts()
+    for some, count in (([a, b, a], 2), ([b, a], 0), ([nothing, c, b], 1), ([nothing, a], 1)):
         counts.clear()
         found = known.read("forward", light, light.forward, some)
         assert counts == ([count] if count else [])
@@ -117,6 +133,24 @@ def test_a_text_is_not_read_twice(net, monkeypatch):
     counts.clear()
     known.read("backward", light, light.backward, [a])  # another stack has other states
     assert counts == [1]
+
+
+def test_a_text_that_ends_otherwise_is_read_from_there_on(net, monkeypatch):
+    light, steps = eager.with_numpy(net), []
+    read = eager.read
+    monkeypatch.setattr(eager, "read", lambda *a: steps.append(list(map(len, a[3]))) or read(*a))
+    monkeypatch.setattr(KnownEnds, "PIECE", 4)
+    known, text = KnownEnds(), texts()[2]
+    other = np.append(text[:6], [0, 1, 2])
+    for some, counts in (([text], [12]), ([other], [5]), ([other, text[:8]], [])):
+        steps.clear()
+        found = known.read("forward", light, light.forward, some)
+        assert steps == ([counts] if counts else [])
+        for row, one in enumerate(some):
+            last = jax.tree.map(lambda h: h[-1], states_by_jax(net, one).forward)
+            mine = jax.tree.map(lambda h, row=row: h[row], found)
+            for x, y in zip(jax.tree.leaves(mine), jax.tree.leaves(last), strict=True):
+                np.testing.assert_allclose(x, y, atol=1e-5)
 
 
 @pytest.mark.parametrize("foreign", [False, True])

@@ -13,7 +13,8 @@ from enumerated import Search, make_problem, random_filler
 from markov_pair import chain_prob, markov_filler, over_lengths, posterior, ranked
 from sentences import checked
 
-EVERYTHING = Search(width=340, draws=4)  # so many fills has a gap of one to four of four symbols
+# So many fills has a gap of one to four of four symbols.
+EVERYTHING = Search(width=340, draws=4, negligible=0.0)
 NARROW = Search(width=24, draws=32)
 
 
@@ -130,8 +131,8 @@ def test_gaps_that_are_far_are_each_like_a_single_gap(random):
     assert_joint(fill)
 
 
-def test_gaps_out_of_sight_are_searched_once(random, monkeypatch):
-    """A quick search before would change nothing."""
+def test_gaps_that_see_each_other_are_searched_from_left_to_right(random, monkeypatch):
+    """Others are searched side by side; those in each other's look-ahead twice."""
     passes = []
     search = Search.search
     monkeypatch.setattr(
@@ -141,8 +142,11 @@ def test_gaps_out_of_sight_are_searched_once(random, monkeypatch):
     random.fill(f"ab_{between}_cb", strategy=NARROW)
     assert passes == [NARROW.width]
     passes.clear()
-    random.fill(f"ab_{between[:150]}_cb", strategy=NARROW)
-    assert passes[0] < passes[1] == NARROW.width
+    random.fill(f"ab_{between[:60]}_cb", strategy=NARROW)
+    assert passes == [NARROW.width] * 2  # one gap after the other
+    passes.clear()
+    random.fill("ab_cabca{1-2}bcab", strategy=NARROW)
+    assert passes == [NARROW.width] * 3  # the first one again, with the fill of the second
 
 
 def test_far_gaps_of_a_chain_are_independent(markov):
@@ -195,11 +199,10 @@ def test_the_prior_of_the_length_can_be_given(markov):
     assert_readings(gap, fills)
 
 
-def test_lengths_are_weighed_by_the_forward_net(random):
-    """Given the length, the fills have the distribution of both nets."""
+def test_lengths_are_weighed_by_both_nets(random):
+    """Given the length, the fills have the distribution of both nets, too."""
     problems = {n: make_problem("cab" + "_" * n + "bca") for n in (1, 2, 3)}
-    evidence = {n: np.exp(one.log_p).sum() for n, one in problems.items()}
-    lengths = ranked(evidence)
+    lengths = ranked({n: one.evidence() for n, one in problems.items()})
     (gap,) = random.fill("cab{1-3}bca", strategy=EVERYTHING).gaps
     assert gap.lengths == pytest.approx(lengths, abs=1e-4)
     fills = {

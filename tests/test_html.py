@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+import caesura
 from caesura.plots.html import chart_html, readings_html, roll_html, text_html
 from caesura.plots.series import Filled
 from small_fillers import greek_filler, music_filler, text_filler
@@ -45,7 +46,7 @@ def test_a_filled_text_is_shaded_and_escaped():
     checked = Checked(fill._repr_html_())
     assert fill.best in checked.text
     assert "gap 1" in checked.text
-    assert checked.text.startswith("Fill: 1 missing values")
+    assert checked.text.startswith("Fill: 1 missing value, ")
 
 
 def test_of_a_long_text_what_is_near_the_gaps_is_shown():
@@ -96,6 +97,15 @@ def test_a_column_is_drawn_with_its_interval():
     assert "<sea>" in checked.text
     nothing = column._replace(median=wave * np.nan, low=wave * np.nan, high=wave * np.nan)
     assert "svg" not in Checked(chart_html([nothing], "")).seen
+
+
+def test_a_filled_table_says_nothing_of_nats_that_were_not_computed():
+    table = np.sin(np.arange(40.0))[:, None]
+    table[10:13] = np.nan
+    fill = caesura.load("series").fill(table)
+    title = "SeriesFill: 3 missing values by 'one pass'"
+    assert repr(fill) == f"<{title}>"
+    assert Checked(fill._repr_html_()).text.startswith(title)
 
 
 @pytest.mark.parametrize("make", [text_filler, music_filler])

@@ -1,5 +1,7 @@
 """A stack of trainings: each of them ends as if it had been trained alone."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +15,7 @@ from caesura.sequence import UNKNOWN
 from caesura.training import loop, stack
 from caesura.training.loop import Data, State, Stopped, fit
 from caesura.training.recipe import Recipe, choose
-from caesura.training.stack import Part, fit_stack, joinable
+from caesura.training.stack import Part, begin_stack, fit_stack, joinable
 from caesura.training.token import with_token, without_token
 
 KEYS = 6
@@ -115,6 +117,25 @@ def test_a_stopped_stack_goes_on_and_ends_with_the_same_weights():
     # A stack that was saved at its end has nothing left to do.
     again = fit_stack(parts, state=saved[-1], stop=lambda: True)
     assert again[0].nll == ends[0].nll
+
+
+@pytest.mark.slow
+def test_bad_gradients_of_one_training_do_not_end_the_others():
+    """It keeps its best net; without one, there is an error."""
+    long = {"steps": 120, "validate_every": 60}
+    parts = [part("paper-brnn", ONE, **long), part("paper-nade", TWO, **long)]
+    state = begin_stack(parts)
+    nets = state.members
+    broken = jax.tree.map(lambda a: a.at[0].set(jnp.nan), nets.weights)
+    state = state._replace(members=replace(nets, weights=broken))
+    with pytest.raises(CaesuraError, match="not finite"):
+        fit_stack(parts, state=state)
+    known = replace(state.members, best_nll=nets.best_nll.at[0].set(0.5))
+    ends = fit_stack(parts, state=state._replace(members=known))
+    assert (ends[0].nll, ends[0].step) == (0.5, 0)
+    assert ends[0].skipped == 120
+    other = fit(parts[1].key, parts[1].net, parts[1].data, parts[1].recipe)
+    assert_alike(ends[1], other)
 
 
 def test_what_may_be_stacked():

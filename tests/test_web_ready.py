@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -17,7 +19,7 @@ from caesura.filler.shapes import Shape
 from caesura.kinds import Song
 from caesura.programs import PROGRAMS
 from caesura.web import Limits, make_app, warming
-from caesura.web.memory import FullError, Memory, read_size, resident
+from caesura.web.memory import ARENAS, FullError, Memory, read_size, resident
 from caesura.web.queue import Line, Size
 from small_fillers import music_filler, text_filler
 from test_cost import compilations  # noqa: F401
@@ -207,3 +209,31 @@ def test_what_is_compiled_at_the_start_is_timed(monkeypatch):
 
     assert 0.2 <= asyncio.run(warm()) < 2  # the second run counts, since the first compiles
     assert len(runs) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only the C library of GNU")
+def test_threads_share_few_arenas():
+    """In a process of its own: the C library tells its arenas in XML, one heap each."""
+    program = """
+import ctypes, threading
+from caesura.web.memory import use_few_arenas
+library = ctypes.CDLL(None)
+library.fdopen.restype = ctypes.c_void_p
+library.malloc.restype = ctypes.c_void_p
+library.fflush.argtypes = [ctypes.c_void_p]
+library.malloc_info.argtypes = [ctypes.c_int, ctypes.c_void_p]
+use_few_arenas()
+together = threading.Barrier(8)
+def allocate():
+    library.malloc(1000)
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+out = library.fdopen(1, b"w")
+library.malloc_info(0, out)
+library.fflush(out)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    assert 1 <= told.count(b"<heap nr=") <= ARENAS

@@ -1,5 +1,6 @@
 """The command line: each command parses, calls the library and shows, in a file of its own."""
 
+import gc
 from typing import Annotated
 
 import typer
@@ -58,4 +59,6 @@ app.add_typer(data.app, name="data")
 
 def main() -> None:
     """Run the command `caesura`."""
+    # Imports make many objects that stay: the collector need not look at them again and again.
+    gc.set_threshold(100_000)
     app(prog_name="caesura")

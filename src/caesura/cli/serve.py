@@ -41,13 +41,14 @@ def serve(
         let go, and then new work is refused. It is measured on Linux only.
     """
     from caesura.web import Limits, make_app
-    from caesura.web.memory import read_size
+    from caesura.web.memory import read_size, use_few_arenas
     from caesura.web.security import LOOPBACK
     from caesura.web.server import run
 
     warnings.simplefilter("ignore", CaesuraWarning)  # they would quote the tables of clients
 
     limits = Limits(memory=read_size(memory))
+    use_few_arenas()
     fillers = load_offered(models or list(NAMES))
     loopback = is_loopback(host)
     app = make_app(fillers, hosts=LOOPBACK if loopback else (), limits=limits, warm=note)

@@ -53,14 +53,10 @@ class Draft:
         )
         return Stretch(Span(len(before), len(before) + middle), 0, seen)
 
-    def fill(self, group: range, lengths: Sequence[int], values: Values) -> bool:
-        """Write into the gaps of a group; return whether they change by that."""
-        ends = np.cumsum(lengths)[:-1]
-        new = np.split(values, ends)
-        same = all(np.array_equal(self.fills[n], part) for n, part in zip(group, new, strict=True))
-        for number, part in zip(group, new, strict=True):
+    def fill(self, group: range, lengths: Sequence[int], values: Values) -> None:
+        """Write into the gaps of a group."""
+        for number, part in zip(group, np.split(values, np.cumsum(lengths)[:-1]), strict=True):
             self.fills[number] = part
-        return not same
 
     def near(self, group: range, other: range, steps: int) -> bool:
         """Return whether fewer than `steps` observed steps are between two groups."""

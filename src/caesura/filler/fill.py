@@ -217,16 +217,19 @@ class Fill:
         return self.kind.plot(self)
 
     def __repr__(self) -> str:
-        count = f"{self.missing.sum()} missing values"
-        return f"<{type(self).__name__}: {count}, {self.log_prob!r} nats by '{self.strategy}'>"
+        return f"<{self._title(int(self.missing.sum()), repr(self.log_prob))}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the filled places, shaded by how sure the model is of them."""
         error = self.log_prob.standard_error
         nats = f"{float(self.log_prob):.2f}" + (f" ± {error:.2f}" if error else "")
-        count = f"{len(self.places)} missing values"
-        title = f"{type(self).__name__}: {count}, {nats} nats by '{self.strategy}'"
-        return page(title, self.kind.html(self))
+        return page(self._title(len(self.places), nats), self.kind.html(self))
+
+    def _title(self, count: int, nats: str) -> str:
+        """One line; medians of one pass have no log-probability, so there it says nothing of it."""
+        places = "1 missing value" if count == 1 else f"{count} missing values"
+        known = "" if np.isnan(self.log_prob) else f", {nats} nats"
+        return f"{type(self).__name__}: {places}{known} by '{self.strategy}'"
 
     def _opened(self, one: Completion) -> tuple[Item, Steps]:
         """The data with gaps of these lengths."""

@@ -243,7 +243,9 @@ class Filler(Model[Net]):
             A complete sequence in the user's own form.
         missing
             The places: a slice, a list of steps, or a mask over steps or values.
-        strategy, seed
+        strategy
+            As for `fill`.
+        seed
             As for `fill`.
 
         Returns
@@ -277,12 +279,19 @@ class Filler(Model[Net]):
 
         Parameters
         ----------
-        data, missing, strategy, seed
+        data
+            As for `fill`.
+        missing
+            As for `fill`.
+        strategy
+            As for `fill`.
+        seed
             As for `fill`.
 
         Returns
         -------
         Marginals
+            The probability of each symbol at each missing place.
 
         Examples
         --------
@@ -323,7 +332,9 @@ class Filler(Model[Net]):
             How far gaps stay from the ends of a sequence, in steps.
         limit
             The largest number of gaps, evenly spread over the data; by default all.
-        strategy, seed
+        strategy
+            As for `fill`.
+        seed
             As for `fill`.
         report
             Called with the number of gaps that are scored and of all gaps.

@@ -28,6 +28,7 @@ def load(model: str | os.PathLike[str]) -> Filler:
     Returns
     -------
     Filler
+        The model, ready to fill.
 
     Raises
     ------

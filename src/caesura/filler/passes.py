@@ -35,7 +35,7 @@ from caesura.strategies.rules import Rule
 from caesura.strategies.window import KnownEnds
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
-EAGER_WINDOWS = 16  # where nothing is compiled; more at once are not faster
+EAGER_WINDOWS = 32  # where nothing is compiled; more at once are not faster
 PART = 8  # fills that are drawn with one key: a fixed number, so that batches do not change them
 
 

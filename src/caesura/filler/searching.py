@@ -1,13 +1,15 @@
-"""Search for the best fills of many requests: every group of gaps by itself, then reconciled.
+"""Search for the best fills of many requests: the groups of gaps one after the other.
 
-Gaps that are close to each other are searched as one. The other gaps that a group sees are at their
-best then, which is found in a quick search before, in which they are unknown. Where the best
-changes, what is near is searched again.
+Gaps that are close to each other are searched as one. A group sees the best fills of the groups to
+its left. Those to its right are unknown to it. Mostly they are so far away that only the
+bidirectional net sees them, and it hardly matters to that net what they hold (docs/performance.md).
+Only gaps of unknown length may be nearer. They are searched again when all others have been.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +26,10 @@ from caesura.sequence import LONGEST_GAP, Span
 from caesura.strategies import Search
 from caesura.strategies.rules import Rule
 
-QUICK = 8  # the quick search keeps so many times fewer fills
 LENGTH_DRAWS = (
     4  # times as many draws: to compare lengths takes a better estimate than to rank fills
 )
-ROUNDS = 2  # of the full search, at most
-NEAR = 100  # observed steps; what is farther away hardly matters
+NEAR = 100  # observed steps between groups; what is farther away hardly matters
 
 
 Rules = tuple[Automaton | None, ...]  # what may stand in each gap of a group
@@ -101,36 +101,21 @@ def search_all(
     """Return, by request, its draft with the best fills and what was found for each group."""
     drafts = {number: draft_of(one) for number, one in opened.items()}
     found: dict[int, Any] = {number: {} for number in opened}
-
-    def search(todo: dict[int, list[int]], quick: bool) -> dict[int, list[int]]:
-        """Search some groups of each request; return those next to which something changed."""
-        work = {
-            number: _work(opened[number], drafts[number], groups, quick)
-            for number, groups in todo.items()
+    waves = {number: _waves(opened[number], draft) for number, draft in drafts.items()}
+    for wave in range(max(map(len, waves.values()), default=0)):
+        todo = {
+            number: groups[wave]
+            for number, groups in waves.items()
+            if wave < len(groups) and not isinstance(found[number], Exception)
         }
+        work = {n: _work(opened[n], drafts[n], groups) for n, groups in todo.items()}
         answers = run_all(search_pass, work, report)
-        again: dict[int, list[int]] = {}
         for number, groups in todo.items():
             if isinstance(rows := answers.get(number, []), Exception):
                 found[number] = rows
                 continue
-            jobs = _jobs_of(opened[number], drafts[number], groups, quick)
-            questions = opened[number].questions
-            changed = _take(drafts[number], questions, jobs, rows, found[number])
-            if near := _near(drafts[number], changed, NEAR):
-                again[number] = near
-        return again
-
-    close = {n: _near(d, range(len(d.groups)), opened[n].around) for n, d in drafts.items()}
-    search({number: groups for number, groups in close.items() if groups}, quick=True)
-    todo = {
-        number: list(range(len(draft.groups)))
-        for number, draft in drafts.items()
-        if not isinstance(found[number], Exception)
-    }
-    for _ in range(ROUNDS):
-        if todo:
-            todo = search(todo, quick=False)
+            jobs = _jobs_of(opened[number], drafts[number], groups)
+            _take(drafts[number], opened[number].questions, jobs, rows, found[number])
     return {
         number: one
         if isinstance(one, Exception)
@@ -139,10 +124,26 @@ def search_all(
     }
 
 
+def _waves(one: Opened, draft: Draft) -> list[list[int]]:
+    """Return the groups that can be searched at once, and then those that wait for them."""
+    strategy: Any = one.method.strategy
+    waves: list[list[int]] = []
+    number = 0
+    for group, gaps in enumerate(draft.groups):
+        waits = group > 0 and draft.near(draft.groups[group - 1], gaps, NEAR)
+        number = number + 1 if waits else 0
+        if number == len(waves):
+            waves.append([])
+        waves[number].append(group)
+    pairs = enumerate(pairwise(draft.groups))
+    seen = [n for n, (gaps, after) in pairs if draft.near(gaps, after, strategy.lookahead)]
+    return [*waves, seen] if seen else waves
+
+
 def search_tasks(one: Opened) -> list[Task]:
     """Return what is searched for a request: every group of gaps, with each of its lengths."""
     draft = draft_of(one)
-    return _work(one, draft, list(range(len(draft.groups))), quick=False).tasks
+    return _work(one, draft, list(range(len(draft.groups)))).tasks
 
 
 def search_states(one: Opened) -> int:
@@ -167,16 +168,13 @@ def draft_of(one: Opened) -> Draft:
     )
 
 
-def _work(one: Opened, draft: Draft, groups: list[int], quick: bool) -> Work:
+def _work(one: Opened, draft: Draft, groups: list[int]) -> Work:
     strategy: Search = one.method.strategy  # type: ignore[assignment]  # since it searches
-    if quick:
-        # Only the best is taken of it, so its normaliser does not matter.
-        strategy = replace(strategy, width=max(1, strategy.width // QUICK), draws=1)
-    elif one.item.open_gaps:
+    if one.item.open_gaps:
         strategy = replace(strategy, draws=strategy.draws * LENGTH_DRAWS)
     key = (method_key(one), strategy.width, strategy.draws)
     tasks = []
-    for group, jobs in _jobs_of(one, draft, groups, quick).items():
+    for group, jobs in _jobs_of(one, draft, groups).items():
         for lengths, rules in jobs:
             stretch = draft.stretch(draft.groups[group], lengths, one.around)
             # The first length is that of the only gap if it may vary: it has a key of its own.
@@ -193,19 +191,19 @@ def _rule(stretch: Stretch, rules: Rules) -> Rule | None:
     return Rule(gaps, rules) if gaps and any(one is not None for one in rules) else None
 
 
-def _jobs_of(one: Opened, draft: Draft, groups: list[int], quick: bool) -> dict[int, list[Job]]:
-    """Return, by group, what is searched; quickly, nothing is asked."""
-    return {n: _jobs(draft, one.questions, draft.groups[n], not quick) for n in groups}
+def _jobs_of(one: Opened, draft: Draft, groups: list[int]) -> dict[int, list[Job]]:
+    """Return, by group, what is searched."""
+    return {n: _jobs(draft, one.questions, draft.groups[n]) for n in groups}
 
 
-def _jobs(draft: Draft, questions: Questions | None, group: range, asks: bool = True) -> list[Job]:
+def _jobs(draft: Draft, questions: Questions | None, group: range) -> list[Job]:
     """Return the searches of a group: with each of its lengths, and for each question.
 
     A pattern is compared with everything. A reading of the user's own is like a pattern that has
     only its letters.
     """
     rules = [_patterns(questions, group)]
-    if questions is not None and asks:
+    if questions is not None:
         free = _free(group)
         rules.append(free)
         for place, number in enumerate(group):
@@ -249,17 +247,15 @@ def _take(
     jobs: dict[int, list[Job]],
     rows: list[Row],
     found: dict[int, Searched],
-) -> list[int]:
-    """Keep what was found, write the best into the draft, and return the groups that changed."""
-    changed, rest = [], iter(rows)
+) -> None:
+    """Keep what was found, and write the best into the draft."""
+    rest = iter(rows)
     for group in jobs:
         numbers = draft.groups[group]
         answers = {job: next(rest) for job in jobs[group]}
         found[group] = _searched(draft, questions, numbers, answers)
         best = found[group].options[0]
-        if draft.fill(numbers, best.lengths, best.values):
-            changed.append(group)
-    return changed
+        draft.fill(numbers, best.lengths, best.values)
 
 
 def _searched(
@@ -267,9 +263,8 @@ def _searched(
 ) -> Searched:
     """Return all options on one scale: P(length) times P(fill | length), given the patterns."""
     patterns, free = _patterns(questions, group), _free(group)
-    given = free if any(job.rules == free for job in rows) else patterns  # in a quick search
-    log_lengths = _log_lengths(draft, group, given, rows)
-    log_shares = _log_shares(log_lengths, given, patterns, rows)
+    log_lengths = _log_lengths(draft, group, free, rows)
+    log_shares = _log_shares(log_lengths, free, patterns, rows)
     log_holds = float(np.logaddexp.reduce(list(log_shares.values())))
     log_shares = {each: share - log_holds for each, share in log_shares.items()}
     options = []
@@ -292,7 +287,7 @@ def _searched(
             break
         if pattern := questions.patterns[number]:
             alone = _with(free, place, pattern)
-            matching[place] = _chance(_log_shares(log_lengths, given, alone, rows))
+            matching[place] = _chance(_log_shares(log_lengths, free, alone, rows))
         for own in questions.readings[number]:
             shares = _log_shares(log_shares, patterns, _with(patterns, place, own.allowed), rows)
             asked[place].append(Weighed(own.text, own.letters, _chance(shares)))
@@ -303,7 +298,7 @@ Shares = dict[tuple[int, ...], float]  # by the lengths of a group, log-probabil
 
 
 def _log_lengths(draft: Draft, group: range, rules: Rules, rows: dict[Job, Row]) -> Shares:
-    """Return the log-probability of each length, from those of what follows the gap."""
+    """Return the log-probability of each length, from the evidence for it."""
     gap = draft.gaps[group.start]
     prior = dict(zip(gap.lengths, gap.weights.tolist(), strict=True))
     found = {job.lengths: row for job, row in rows.items() if job.rules == rules}
@@ -324,14 +319,3 @@ def _log_shares(shares: Shares, given: Rules, rules: Rules, rows: dict[Job, Row]
 
 def _chance(shares: Shares) -> float:
     return float(np.exp(np.logaddexp.reduce(list(shares.values())))) if shares else 0.0
-
-
-def _near(draft: Draft, groups: Iterable[int], steps: int) -> list[int]:
-    """Return the groups with fewer than so many observed steps to one of these groups."""
-    near = set()
-    for group in groups:
-        for other in (group - 1, group + 1):
-            inside = 0 <= other < len(draft.groups)
-            if inside and draft.near(draft.groups[group], draft.groups[other], steps):
-                near.add(other)
-    return sorted(near)

@@ -135,6 +135,8 @@ def _recur(
 def _recur_forward(
     tuning: Tuning, cell: Cell, W_h: Array, start: State, u: Array, m: Array
 ) -> tuple[State, Any]:
+    W = W_h.astype(tuning.dtype)  # here and not in the loop, each turn of which reads all of it
+
     def step(state: State, now: tuple[Array, Array]) -> tuple[State, Any]:
         u_t, m_t = now
 
@@ -142,7 +144,7 @@ def _recur_forward(
             each = cell.finish if tuning.batch_last else jax.vmap(cell.finish)
             return each(state, a_t, u_t, m_t)
 
-        a_t = tuning.einsum("ij,{j}->{i}", W_h, cell.output(state))
+        a_t = tuning.einsum("ij,{j}->{i}", W, cell.output(state))
         new, back = jax.vjp(finish, cell, state, a_t, u_t.astype(jnp.float32))
         return new, _cast((new, back), tuning.dtype)
 
@@ -153,7 +155,7 @@ def _recur_forward(
 def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
     cell, W_h, start, states, back = residuals
     # On a CPU, a product with contiguous rows is several times faster.
-    W_h_T = jax.lax.optimization_barrier(W_h.T)
+    W_h_T = jax.lax.optimization_barrier(W_h.T.astype(tuning.dtype))
     alike = cell.additive and cell.gate is None
 
     def step(carry: tuple[State, Cell], now: Any) -> tuple[Any, Any]:

@@ -107,7 +107,10 @@ class Cell(eqx.Module):
 
     def initial(self) -> State:
         """Return the state outside the sequence, which is zero."""
-        return jnp.zeros(self.size)
+        return self._zeros()
+
+    def _zeros(self) -> Float[Numbers, " c"]:
+        return namespace(self.W_h).zeros(self.size, np.float32)
 
     def output(self, state: State) -> Float[Numbers, "*axes"]:
         """Return h_t, the visible part of the state; also for batches and sequences of states."""
@@ -122,7 +125,21 @@ class Tanh(Cell):
     def activate(
         self, state: State, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> State:
-        return namespace(a_t).tanh(a_t + u_t)  # Eqs. (2), (4), (5)
+        if isinstance(a_t, np.ndarray):  # which has no gradients
+            return np.tanh(a_t + u_t)
+        return _tanh(a_t + u_t)  # Eqs. (2), (4), (5)
+
+
+@jax.custom_jvp
+def _tanh(a: Float[Array, "c *B"]) -> Float[Array, "c *B"]:
+    return jnp.tanh(a)
+
+
+@_tanh.defjvp
+def _tanh_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """Differentiate by hand: that keeps one array per step, its slope, where JAX keeps two."""
+    h = jnp.tanh(primals[0])
+    return h, tangents[0] * ((1 - h) * (1 + h))
 
 
 class GRU(Cell):
@@ -159,7 +176,7 @@ class LSTM(Cell):
         self.b_h = self.b_h.at[size : 2 * size].set(1.0)
 
     def initial(self) -> LSTMState:
-        return LSTMState(jnp.zeros(self.size), jnp.zeros(self.size))
+        return LSTMState(self._zeros(), self._zeros())
 
     def output(self, state: LSTMState) -> Float[Numbers, "*axes"]:
         return state.h

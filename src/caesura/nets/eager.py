@@ -30,8 +30,8 @@ def with_numpy(net: AnyNet) -> AnyNet:
     return jax.tree.map(np.asarray, net)
 
 
-def take(states: State, columns: Int[np.ndarray, " n"] | slice) -> State:
-    """Return some of a batch of states."""
+def take(states: State, columns: Int[np.ndarray, " n"] | slice | int) -> State:
+    """Return some of a batch of states, or one of them."""
     return jax.tree.map(lambda a: a[..., columns], states)
 
 
@@ -102,8 +102,7 @@ def _output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:
 
 def start(stack: Stack, count: int) -> State:
     """Return the state outside a text, which is zero, so many times."""
-    shapes = jax.eval_shape(stack.initial)
-    return jax.tree.map(lambda a: np.zeros((*a.shape, count), np.float32), shapes)
+    return jax.tree.map(lambda a: np.repeat(a[:, None], count, axis=1), stack.initial())
 
 
 def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list[State]:
@@ -148,6 +147,41 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list
     return found
 
 
+def follow(
+    net: Net, states: State, symbols: Int[np.ndarray, "L n"], rows: Float[np.ndarray, "rows Bc"]
+) -> tuple[list[State], State]:
+    """Return the states of the forward stack on its way through L known symbols of n texts.
+
+    It is faster than L calls of `step`, because only W_h h has to wait for the step before.
+
+    Parameters
+    ----------
+    net, states
+        The net, and its states before the symbols.
+    symbols
+        The symbols of each text.
+    rows
+        The `table` of the forward stack.
+
+    Returns
+    -------
+    tops, last
+        The states of the highest layer before all symbols and after each, and those of all layers
+        after the last.
+    """
+    flat, counts = symbols.reshape(-1), [symbols.shape[1]] * len(symbols)
+    u, m = rows[flat], (flat == UNKNOWN).astype(np.float32)
+    way: list[State] = []
+    last: list[State] = []
+    for cell, state in zip(net.forward.cells, states, strict=True):
+        if last and counts:
+            outputs = [type(cell).output(cell, below) for below in way[1:]]
+            u = cell.input(np.concatenate(outputs, axis=1)).T
+        way = _run_cell(cell, state, u, m, counts)
+        last.append(way[-1])
+    return way, tuple(last)
+
+
 def step_log_probs(net: Net, symbols: Symbols) -> Float[np.ndarray, " known"]:
     """Return the log-probability of each known symbol of a text, given all the others."""
     with ThreadPoolExecutor(1) as aside:
@@ -189,4 +223,4 @@ def _times(W: Float[Numbers, "N c"], h: Float[Numbers, "c n"]) -> Float[Numbers,
 
 
 def _column(states: Sequence[State], column: int) -> State:
-    return jax.tree.map(lambda *parts: np.stack([a[:, column] for a in parts], axis=1), *states)
+    return jax.tree.map(lambda *parts: np.stack([a[:, column] for a in parts]).T, *states)

@@ -19,9 +19,9 @@ from caesura.training.stack import joinable
 from caesura.training.together import Ready, make_ready, train_together
 from caesura.training.train import train
 
-# Three trainings of nine learning rates. Each step of time reads all recurrent weights: those of
-# more nets exceed the cache of a GPU, so the time should grow with their number. Fewer nets finish
-# sooner, and their checkpoint is smaller. `benchmarks/stack.py` measures it.
+# Three trainings of nine learning rates. Each step of time reads all recurrent weights, and those
+# of 27 nets exceed the cache of a GPU, so more nets hardly gain. Fewer nets finish sooner, and
+# their checkpoint is smaller. `benchmarks/stack.py` measures it (docs/performance.md).
 MOST_NETS = 27
 
 

@@ -20,9 +20,14 @@ from caesura.nets.cells import State
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
+from caesura.strategies.normaliser import Summed, sum_over_fills
 from caesura.strategies.rules import Rule
 
-AHEAD = 5  # steps after a gap that are scored before lanes are dropped again
+# After the gap, fills are dropped as the letters that follow tell them apart: docs/performance.md.
+LEAST = 24  # fills that the beam keeps in any case if they are near the best
+SURPRISE = 6.0  # nats by which what follows may favour a fill in comparison with all others
+HALVED = 4  # steps after which half of this surprise is left, and half of the beam is enough
+ADDED = 1 / 4  # of what is negligible: a random fill that adds less to the sum is given up
 EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
 
 Mix = Callable[[Any, Any], Any]  # of log q and log p, arrays of one shape
@@ -36,6 +41,7 @@ class Plan(NamedTuple):
     mix: Mix  # the distribution, from which random fills are drawn step by step
     promise: Mix  # by which the beam keeps beginnings
     within: float  # nats below the best of the beam, beyond which a beginning is dropped
+    negligible: float  # the probability below which a fill is dropped in the end; 0 keeps all
 
 
 class Reader(NamedTuple):
@@ -86,6 +92,8 @@ class Walk:
     # How each missing step was drawn, on average over the random fills.
     means: dict[int, Float[np.ndarray, " K"]] = field(default_factory=dict)
     symbols: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))  # the last
+    # The lanes that go on after the last missing step: `p` has their states.
+    live: Int[np.ndarray, " live"] = field(default_factory=lambda: np.zeros(0, int))
 
     @property
     def end(self) -> int:
@@ -119,7 +127,8 @@ class Walk:
             q, p = np.where(allowed, q, EMPTY), np.where(allowed, p, EMPTY)
         size = q.shape[1]
         grown = (self.log_q[:, None] + q, self.log_p[:, None] + p)
-        best = _best(plan.promise(*(of_lane[self.beam] for of_lane in grown)), plan)
+        promises = plan.promise(*(of_lane[self.beam] for of_lane in grown))
+        best = _highest(promises.reshape(-1), plan.width, plan.within)
         r = log_softmax(plan.mix(q, p).T).T
         chances = np.exp(r[self.drawn])
         self.means[t] = chances.mean(axis=0)
@@ -140,27 +149,40 @@ class Walk:
         self.values[:, t] = symbols
         self.rule = np.broadcast_to(after, q.shape)[parents, symbols]
 
-    def drop(self, plan: Plan) -> None:
-        """Drop beginnings of the beam that are far below its best."""
-        scores = plan.mix(self.log_q, self.log_p)[self.beam]
-        self.beam = self.beam[scores > max(EMPTY / 2, scores.max() - plan.within)]
-        which = (self.beam, self.drawn, self.given)
-        lanes, where = np.unique(np.concatenate(which), return_inverse=True)
-        self.beam, self.drawn, self.given = np.split(where, np.cumsum([len(w) for w in which[:2]]))
-        self.p = eager.take(self.p, lanes)
-        self.values, self.rule = self.values[lanes], self.rule[lanes]
-        self.log_q, self.log_p, self.log_drawn = (
-            of_lane[lanes] for of_lane in (self.log_q, self.log_p, self.log_drawn)
-        )
+    def drop(self, plan: Plan, ahead: int) -> None:
+        """Go on only with fills that may still be probable, so many steps after the gap.
+
+        A random fill that adds nearly nothing to the sum over all fills counts as one that adds
+        nothing.
+        """
+        log_value, told = plan.mix(self.log_q, self.log_p), 1 + ahead / HALVED
+        scores = log_value[self.beam]
+        most = max(LEAST, int(plan.width / told)) if plan.negligible else plan.width
+        kept = _highest(scores, most, plan.within)
+        log_shares = scores[kept] - self._sum(log_value).log_total
+        is_likely = np.exp(log_shares + SURPRISE / told) >= plan.negligible
+        is_likely[:LEAST] = True
+        self.beam = self.beam[kept[is_likely]]
+        shares = np.exp(self._sum(log_value).log_weight[len(self.beam) :])
+        adds = shares >= ADDED * plan.negligible
+        going = np.unique(np.concatenate([self.beam, self.drawn[adds], self.given]))
+        ended = np.setdiff1d(self.drawn, going)
+        self.log_q[ended] = self.log_p[ended] = EMPTY
+        self.p = eager.take(self.p, np.searchsorted(self.live, going))
+        self.live = going
+
+    def _sum(self, log_value: Float[np.ndarray, " n"]) -> Summed:
+        return sum_over_fills(log_value, self.log_drawn, self.beam, self.drawn)
 
 
-def _best(scores: Float[np.ndarray, "n K"], plan: Plan) -> Int[np.ndarray, " best"]:
-    """Return where the highest scores are in the flat array."""
-    flat = scores.reshape(-1)
-    most = min(plan.width, len(flat))
-    some = np.argpartition(-flat, most - 1)[:most]
-    some = some[np.argsort(-flat[some], kind="stable")]
-    return some[flat[some] > max(EMPTY / 2, flat[some[0]] - plan.within)]
+def _highest(
+    scores: Float[np.ndarray, " n"], most: int, within: float
+) -> Int[np.ndarray, " highest"]:
+    """Return where the highest scores are, the best first, of those that are near the best."""
+    most = min(most, len(scores))
+    some = np.argpartition(-scores, most - 1)[:most]
+    some = some[np.argsort(-scores[some], kind="stable")]
+    return some[scores[some] > max(EMPTY / 2, scores[some[0]] - within)]
 
 
 def _draw(
@@ -188,33 +210,42 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
             step = aside.submit(_step_q, of_q, [w for w in going if t + 1 < w.last])
             _step_p(of_p, [w for w in going if t + 1 < w.end])
             step.result()
-        for first in range(0, max(one.end - one.last for one in walks), AHEAD):
+        for one in walks:
+            one.live = np.arange(len(one.log_p))
+        first, most = 0, max(one.end - one.last for one in walks)
+        while first < most:
             going = [one for one in walks if one.last + first < one.end]
             for one in going:
-                one.drop(plan)
-            _look_ahead(aside, of_p, going, first)
+                one.drop(plan, first)
+            steps = max(1, first)  # the next letters say most about what can be dropped
+            _look_ahead(aside, of_p, going, first, steps)
+            first += steps
     return walks
 
 
 def _look_ahead(
-    aside: ThreadPoolExecutor, net: "Reader", walks: Sequence[Walk], first: int
+    aside: ThreadPoolExecutor, net: "Reader", walks: Sequence[Walk], first: int, steps: int
 ) -> None:
     """Add what the forward net says of some steps after the last missing one."""
-    states, counts = eager.join([one.p for one in walks]), [len(one.log_p) for one in walks]
+    states, counts = eager.join([one.p for one in walks]), [len(one.live) for one in walks]
     left = max(one.end - one.last for one in walks) - first
-    symbols = np.full((min(AHEAD, left), len(walks)), UNKNOWN)
+    symbols = np.full((min(steps, left), len(walks)), UNKNOWN)
     for column, one in enumerate(walks):
-        some = one.start.symbols[one.last + first :][:AHEAD]
+        some = one.start.symbols[one.last + first :][:steps]
         symbols[: len(some), column] = some
     of_lanes = np.repeat(symbols, counts, axis=1)
-    halves = np.array_split(np.arange(sum(counts)), 2)
-    goes_on = left > AHEAD
-    parts = [(net, eager.take(states, half), of_lanes[:, half], goes_on) for half in halves]
-    job = aside.submit(_log_probs, *parts[1])
-    (log_p, p), (more, others) = _log_probs(*parts[0]), job.result()
-    log_p, p = np.append(log_p, more), eager.join([p, others])
-    for one, lanes in zip(walks, _slices(counts), strict=True):
-        one.log_p, one.p = one.log_p + log_p[lanes], eager.take(p, lanes)
+    goes_on, lanes = left > steps, sum(counts)
+    parts = np.array_split(np.arange(lanes), min(2, lanes))
+    first_part, *others = [
+        (net, eager.take(states, part), of_lanes[:, part], goes_on) for part in parts
+    ]
+    jobs = [aside.submit(_log_probs, *part) for part in others]
+    found = [_log_probs(*first_part), *(job.result() for job in jobs)]
+    log_p = np.concatenate([log_p for log_p, _ in found])
+    p = eager.join([p for _, p in found])
+    for one, here in zip(walks, _slices(counts), strict=True):
+        one.log_p[one.live] += log_p[here]
+        one.p = eager.take(p, here)
 
 
 def _log_probs(
@@ -224,27 +255,25 @@ def _log_probs(
 
     Unknown symbols add nothing. The last symbol is only read if the walk goes on.
     """
-    total = np.zeros(symbols.shape[1])
-    for t, now in enumerate(symbols, 1):
-        known = now != UNKNOWN
-        said = eager.predict(net.net, states, ())[np.arange(len(now)), np.maximum(now, 0)]
-        total += np.where(known, said, 0.0)
-        if goes_on or t < len(symbols):
-            states = net.step(states, now)
-    return total, states
+    read = symbols if goes_on else symbols[:-1]
+    tops, last = eager.follow(net.net, states, read, net.rows)
+    said = eager.predict(net.net, (eager.join(tops[: len(symbols)]),), ())
+    flat = symbols.reshape(-1)
+    each = np.where(flat != UNKNOWN, said[np.arange(len(flat)), np.maximum(flat, 0)], 0.0)
+    return each.reshape(symbols.shape).sum(axis=0, dtype=np.float64), last
 
 
 def _begin(plan: Plan, start: Start) -> Walk:
     """Return a walk that has not taken a step: all fills are in one lane."""
-    nothing, first = np.zeros(1), np.zeros(1, int)
+    first = np.zeros(1, int)
     return Walk(
         start=start,
         q=start.q,
         p=start.p,
         values=start.symbols[None],
-        log_q=nothing,
-        log_p=nothing,
-        log_drawn=nothing,
+        log_q=np.zeros(1),
+        log_p=np.zeros(1),
+        log_drawn=np.zeros(1),
         rule=first,
         beam=first,
         drawn=np.zeros(plan.draws, int),

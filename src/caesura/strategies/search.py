@@ -17,12 +17,11 @@ from caesura.nets.frames import Categorical
 from caesura.nets.pair import Nets, Pair
 from caesura.sequence import UNKNOWN
 from caesura.strategies.base import Estimate, Marginals, Strategy
-from caesura.strategies.beam import Plan, Start, Walk, walk
+from caesura.strategies.beam import EMPTY, Plan, Start, Walk, walk
 from caesura.strategies.keys import Seeds, generators
+from caesura.strategies.normaliser import Summed, outside, sum_over_fills
 from caesura.strategies.rules import Rule
 from caesura.strategies.window import Window
-
-ROUNDING = 1e-5  # of a share: less of the probability is outside of a beam that holds all fills
 
 
 class Found(NamedTuple):
@@ -39,7 +38,7 @@ class Found(NamedTuple):
     # weights add up to one.
     log_weight: Float[np.ndarray, "B N"]
     standard_error: Float[np.ndarray, " B"]  # of all log-probabilities: they share a normaliser
-    log_evidence: Float[np.ndarray, " B"]  # of what follows the gap: log Σ_x p(x, what follows)
+    log_evidence: Float[np.ndarray, " B"]  # for a gap of this length; see `Search`
     log_total: Float[np.ndarray, " B"]  # the normaliser: the sum over all fills that are allowed
 
 
@@ -55,10 +54,14 @@ class Search(Strategy):
     each step. The standard error is rather too large if few of them are outside of the beam. It is
     too small if the fills that were missed are much more probable than the chance to draw them.
 
+    Lengths of a gap are compared by the normaliser to the power of 1 / (1 − weight). If q is the
+    posterior of p, this is p(what follows). The more the nets differ, the smaller it is: with a
+    wrong length, they hardly agree on a fill.
+
     Parameters
     ----------
     width
-        The number of beginnings that the beam keeps (default 128).
+        The number of beginnings that the beam keeps (default 96).
     draws
         The number of random fills from which the rest of the normaliser is estimated (default 32).
     lookahead
@@ -68,6 +71,9 @@ class Search(Strategy):
     within
         How many nats below the best one a beginning may be, in the gap and in what follows, before
         the beam drops it (default 8). The random fills then also stand for what was dropped.
+    negligible
+        The probability below which a fill may be dropped while the forward net scores what follows
+        (default 0.001). The 24 best are kept. With 0, all that are `within` reach are kept.
 
     Examples
     --------
@@ -80,11 +86,12 @@ class Search(Strategy):
     searches: ClassVar[bool] = True
     eager: ClassVar[bool] = True
 
-    width: int = eqx.field(static=True, default=128)
+    width: int = eqx.field(static=True, default=96)
     draws: int = eqx.field(static=True, default=32)
     lookahead: int = eqx.field(static=True, default=20)
     weight: float = eqx.field(static=True, default=0.5)
     within: float = eqx.field(static=True, default=8.0)
+    negligible: float = eqx.field(static=True, default=0.001)
 
     def __check_init__(self) -> None:
         whole_number("width", self.width, 1)
@@ -92,6 +99,10 @@ class Search(Strategy):
         whole_number("lookahead", self.lookahead, 0)
         if not self.within >= 0:
             raise CaesuraError(f"The option 'within' is at least 0, not {self.within!r}.")
+        if not 0 <= self.negligible < 1:
+            raise CaesuraError(
+                f"The option 'negligible' must be from 0 to below 1, not {self.negligible!r}."
+            )
         if not 0 <= self.weight <= 1:
             raise CaesuraError(f"The option 'weight' must be from 0 to 1, not {self.weight!r}.")
 
@@ -147,7 +158,7 @@ class Search(Strategy):
         for row, one in enumerate(self._walk(key, net, window)):
             lanes, shares = one.fills, np.exp(self._weigh(one).log_weight)
             # A value that was not found is possible, unless the beam holds everything.
-            unseen = _outside(one) / (self.draws + 1)
+            unseen = outside(one.log_drawn[one.beam]) / (self.draws + 1)
             for t, means in one.means.items():
                 found = np.bincount(one.values[lanes, t], shares, minlength=len(means))
                 chances[row, t] = (1 - unseen) * found + unseen * means
@@ -181,7 +192,7 @@ class Search(Strategy):
         """Walk through the windows, some of them at a time."""
         pair, found = eager.with_numpy(net), list[Walk]()
         starts = _starts(pair, window, generators(key, len(window.valid)), fills, rules)
-        plan = Plan(self.width, self.draws, self.mix, self.promise, self.within)
+        plan = Plan(self.width, self.draws, self.mix, self.promise, self.within, self.negligible)
         at_once = max(1, SEARCHED_LANES // (self.width + self.draws))
         for first in range(0, len(starts), at_once):
             found += walk(plan, pair, starts[first : first + at_once])
@@ -198,60 +209,22 @@ class Search(Strategy):
         values[places, : one.end, 0] = one.values[lanes]
         log_prob, log_weight = np.full((2, count), -np.inf)
         scores = self.mix(one.log_q, one.log_p)[lanes] - weighed.log_total
-        log_prob[places[first]] = scores[first]  # the same fill again has no probability
+        # The same fill again has no probability, nor has one that was given up.
+        log_prob[places[first]] = np.where(scores[first] < EMPTY / 4, -np.inf, scores[first])
         log_weight[places] = weighed.log_weight
-        log_evidence = _sum(one, one.log_p).log_total
         total, error = np.array(weighed.log_total), np.array(weighed.standard_error)
-        return Found(values, log_prob, log_weight, error, np.array(log_evidence), total)
+        return Found(values, log_prob, log_weight, error, self._log_evidence(one, weighed), total)
 
-    def _weigh(self, one: Walk) -> "Summed":
-        return _sum(one, self.mix(one.log_q, one.log_p))
+    def _log_evidence(self, one: Walk, weighed: Summed) -> Float[np.ndarray, ""]:
+        if self.weight < 1:
+            return np.array(weighed.log_total / (1 - self.weight))
+        shares = np.exp(weighed.log_weight)  # the limit: the mean of log p(x, what follows) / q(x)
+        log_ratio = (one.log_p - one.log_q)[one.fills]
+        return np.array(np.sum(shares * log_ratio, where=shares > 0))
 
-
-class Summed(NamedTuple):
-    """A sum over all fills, some of which were found."""
-
-    log_weight: Float[np.ndarray, " N"]  # the share of each fill; a random one stands for others
-    log_total: float
-    standard_error: float  # of `log_total`
-
-
-def _outside(one: Walk) -> float:
-    """Return the probability that a random fill is none of the beam's."""
-    share = float(np.clip(-np.expm1(np.logaddexp.reduce(one.log_drawn[one.beam])), 0, 1))
-    return 0.0 if share < ROUNDING else share
-
-
-def _sum(one: Walk, log_value: Float[np.ndarray, " n"]) -> Summed:
-    """Sum a value over all fills.
-
-    The values of the beam are known. How probable it is that a random fill is outside of the beam
-    is known too, so the sum over the others is this share times the mean of value / probability
-    over the random fills outside. If there are none, the mean over the beam stands for it.
-
-    A few random fills may be too much alike to tell the variance of that mean. So one more is
-    counted, with the highest value / probability of the beam. With less than two of them, the error
-    is at least as large as the sum over the others.
-    """
-    share, log_ratio = _outside(one), log_value - one.log_drawn
-    log_beam = np.logaddexp.reduce(log_value[one.beam])
-    outside = ~np.isin(one.drawn, one.beam)
-    count = int(outside.sum())
-    if not share:
-        nothing = np.full(len(one.drawn), -np.inf)
-        return Summed(np.concatenate([log_value[one.beam] - log_beam, nothing]), log_beam, 0.0)
-    log_each = np.where(outside, log_ratio[one.drawn], -np.inf) + np.log(share)
-    log_held = np.logaddexp.reduce(one.log_drawn[one.beam])
-    log_mean = np.logaddexp.reduce(log_each) - np.log(max(count, 1))
-    log_rest = log_mean if count else log_beam - log_held + np.log(share)
-    log_total = np.logaddexp(log_beam, log_rest)
-    log_highest = np.max(log_ratio[one.beam]) + np.log(share)
-    rest, highest = np.exp(log_rest - log_total), np.exp(log_highest - log_total)
-    squares = np.sum((np.exp(log_each[outside] - log_total) - rest) ** 2)
-    squares += max(abs(highest - rest), 0.0 if count > 1 else rest) ** 2
-    weights = np.concatenate([log_value[one.beam], log_each - np.log(max(count, 1))])
-    error = float(np.sqrt(squares) / max(count, 1))
-    return Summed(weights - np.logaddexp.reduce(weights), float(log_total), error)
+    def _weigh(self, one: Walk) -> Summed:
+        log_value = self.mix(one.log_q, one.log_p)
+        return sum_over_fills(log_value, one.log_drawn, one.beam, one.drawn)
 
 
 def _starts(

@@ -25,6 +25,10 @@ from caesura.nets.rnn import Net, Stack
 from caesura.programs import program
 from caesura.sequence import Sequence, Span
 
+# Steps on either side of a gap that the bidirectional net of a pair reads. With more it is not
+# better, other than the forward net: see docs/performance.md.
+READ_BOTH_WAYS = 96
+
 
 class Window(eqx.Module):
     """B stretches of W steps, each from its first missing step on, padded on the right.
@@ -129,20 +133,21 @@ def around_each_eagerly(
     for one, span, end in zip(sequences, spans, ends, strict=True):
         here, inside = slice(span.start, end), np.ones(end - span.start, bool)
         before.append(one.values[: span.start, 0])
-        after.append(one.values[end:, 0][::-1])
+        after.append(one.values[end : max(end, span.stop + READ_BOTH_WAYS), 0][::-1])
         rows.append([pad(a, width) for a in (one.values[here], one.missing[here], inside)])
     q, p = net.bidirectional, net.forward
-    with ThreadPoolExecutor(2) as aside:  # with this thread, three for the three stacks
+    near = [text[-READ_BOTH_WAYS:] for text in before]
+    with ThreadPoolExecutor(1) as aside:  # which reads as much as both stacks of q together
         of_p = aside.submit(known.read, "forward of p", p, p.forward, before)
-        right = aside.submit(known.read, "backward of q", q, q.backward, after)
-        left = known.read("forward of q", q, q.forward, before)
+        left = known.read("forward of q", q, q.forward, near)
+        right = known.read("backward of q", q, q.backward, after)
     values, missing, valid = (np.stack(part) for part in zip(*rows, strict=True))
     return Window(
         values=values,
         missing=missing,
         valid=valid,
         left={"forward": of_p.result(), "bidirectional": left},
-        right={"forward": (), "bidirectional": right.result()},
+        right={"forward": (), "bidirectional": right},
     )
 
 
@@ -150,35 +155,53 @@ class KnownEnds:
     """The states of a pair of nets after the texts that they read last, so that none is read twice.
 
     A search reads the same text around a gap more than once, and so do the requests of a user who
-    works on one text.
+    works on one text. States on the way are kept, too: a text that ends otherwise is read from
+    there on.
     """
 
-    def __init__(self, most: int = 1024) -> None:
+    PIECE = 32  # steps between the states that are kept
+
+    def __init__(self, most: int = 2048) -> None:
         self._most, self._lock = most, Lock()
-        self._ends: OrderedDict[tuple[str, bytes], State] = OrderedDict()
+        self._states: OrderedDict[tuple[str, bytes], State] = OrderedDict()
 
     def read(
         self, name: str, net: Net, stack: Stack, texts: abc.Sequence[Int[np.ndarray, " _"]]
     ) -> State:
         """Return the states after some texts, with the texts in the first axis."""
-        keys = [(name, text.astype(np.int32).tobytes()) for text in texts]
+        each = [np.ascontiguousarray(text, np.int32) for text in texts]
+        new = {text.tobytes(): text for text in each}
         with self._lock:
-            found = {key: self._ends[key] for key in keys if key in self._ends}
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        if new:
-            ways = eager.read(net, stack, eager.start(stack, len(new)), list(new.values()))
-            found |= {
-                # A copy, so that the states on the way are not kept.
-                key: jax.tree.map(lambda a: a[..., -1].copy(), way)
-                for key, way in zip(new, ways, strict=True)
-            }
+            begun = {key: self._longest(name, text) for key, text in new.items()}
+        nothing = eager.take(eager.start(stack, 1), 0)
+        found = {key: nothing if state is None else state for key, (_, state) in begun.items()}
+        todo = {key: text[begun[key][0] :] for key, text in new.items()}
+        todo = {key: text for key, text in todo.items() if len(text)}
+        if todo:
+            begin = jax.tree.map(lambda *a: np.stack(a, axis=-1), *(found[key] for key in todo))
+            ways = eager.read(net, stack, begin, list(todo.values()))
+            for key, way in zip(todo, ways, strict=True):
+                first, end = begun[key][0], len(new[key])
+                kept = [*range(first - first % self.PIECE + self.PIECE, end, self.PIECE), end]
+                # Copies, so that the other states on the way are not kept.
+                states = {n: jax.tree.map(np.copy, eager.take(way, n - first)) for n in kept}
+                found[key] = states[end]
+                with self._lock:
+                    self._states |= {(name, new[key][:n].tobytes()): states[n] for n in kept}
         with self._lock:
-            for key in found:
-                self._ends[key] = found[key]
-                self._ends.move_to_end(key)
-            while len(self._ends) > self._most:
-                self._ends.popitem(last=False)
-        return jax.tree.map(lambda *ends: np.stack(ends), *(found[key] for key in keys))
+            while len(self._states) > self._most:
+                self._states.popitem(last=False)
+        return jax.tree.map(lambda *ends: np.stack(ends), *(found[text.tobytes()] for text in each))
+
+    def _longest(self, name: str, text: Int[np.ndarray, " _"]) -> tuple[int, State | None]:
+        """Return how much of a text was read before, with the state after it."""
+        last = len(text) - len(text) % self.PIECE
+        for steps in [len(text), *range(last, 0, -self.PIECE)]:
+            key = (name, text[:steps].tobytes())
+            if key in self._states:
+                self._states.move_to_end(key)
+                return steps, self._states[key]
+        return 0, None
 
 
 def around_gaps(

@@ -209,8 +209,12 @@ def _trained(
 
 
 def _check_finite(nets: Nets) -> None:
-    """Raise an error if a training skipped too many updates in a row with every learning rate."""
-    if np.any(np.all(np.asarray(nets.optimiser.notfinite_count) >= MOST_SKIPPED, axis=1)):
+    """Raise an error if a training skips all updates and none of its nets was validated before.
+
+    If one was, the training keeps its best net, and the others go on.
+    """
+    stuck = np.all(np.asarray(nets.optimiser.notfinite_count) >= MOST_SKIPPED, axis=1)
+    if np.any(stuck & ~np.isfinite(np.asarray(nets.best_nll))):
         raise CaesuraError(
             f"In one of the trainings, the gradient was not finite in {MOST_SKIPPED} updates in a "
             "row: try smaller learning rates."

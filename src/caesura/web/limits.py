@@ -44,7 +44,7 @@ class Limits:
     """
 
     waiting: int = 64
-    together: int = 8
+    together: int = 16
     seconds: float = 120.0
     states: int = 1 << 16
     memory: int = 2 * 10**9

@@ -14,6 +14,8 @@ from caesura.programs import PROGRAMS
 
 STATM = Path("/proc/self/statm")
 UNITS = {"MB": 10**6, "GB": 10**9}
+ARENAS = 2
+M_ARENA_MAX = -8  # as in the header malloc.h of GNU
 
 
 class FullError(Exception):
@@ -76,6 +78,16 @@ class Memory:
             jax.clear_caches()
             gc.collect()
             _trim()
+
+
+def use_few_arenas() -> None:
+    """Have the C library keep the memory of all threads in few places, from now on.
+
+    It would have one place for each of many threads, and each of them would keep some that is free.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(M_ARENA_MAX, ARENAS)
 
 
 def _trim() -> None:

@@ -101,8 +101,15 @@ class Composition(NamedTuple):
         Pairs of numbers: the first bar or step of a gap, and the one after the last.
     unit
         What gaps count: "bars", from 1, or "steps" of the grid, from 0.
-    keep, voice, force, forbid
-        As in `arrange`.
+    keep
+        Keys whose notes and rests stay ("60-84", "C4-C6"), or "top" or "bottom": the outermost note
+        of every step, beyond which nothing new may sound.
+    voice
+        The only track to fill, by its name or its number among those with notes, from 1.
+    force
+        Keys that sound in all of these steps.
+    forbid
+        Keys that sound in none of these steps.
 
     Examples
     --------

@@ -19,7 +19,10 @@ class Independent(Head):
 
     def log_prob(self, query: Query) -> Float[Array, ""]:
         _, frame, missing = query
-        chosen = jnp.take_along_axis(self.marginals(query), frame[:, None], axis=1)[:, 0]
+        log_probs = self.marginals(query)
+        # Not as a gather: its gradient is a scatter, which is slow on a GPU.
+        here = jnp.arange(log_probs.shape[1]) == frame[:, None]
+        chosen = jnp.sum(jnp.where(here, log_probs, 0.0), axis=1)
         return jnp.sum(jnp.where(missing & ~self.frame.unknown(frame), chosen, 0.0))
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
