@@ -1,11 +1,13 @@
 """How much text around a gap is of use: what the nets of `search` give to the truth.
 
     CAESURA_DATA=DATA python benchmarks/context.py [--model papyri] [--gaps 640]
+    CAESURA_DATA=DATA python benchmarks/context.py --holes    and what if some of it is unknown?
 
 Gaps of 8 characters in validation texts. p is the forward net, for the gap and the 20 characters
 after it. q is the bidirectional net, for the gap from left to right. The score is half of each, as
 in `search`. A row has the mean nats with so many characters on either side, and their difference
-from the nats with the most, on the same places.
+from the nats with the most, on the same places. With `--holes`, 192 characters are seen, of which 8
+are unknown, at some distance before or after the gap.
 """
 
 import argparse
@@ -23,17 +25,22 @@ GAP, AHEAD = 8, 20
 LEAST = 1200  # characters of a text
 BATCH = 64
 SETS = {"text": "wiki96", "papyri": "papyri"}
+HOLE, DISTANCES, SEEN = 8, (20, 40, 80), 192
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=SETS, default="text")
     parser.add_argument("--gaps", type=int, default=640)
+    parser.add_argument("--holes", action="store_true", help="unknown characters in the text")
     given = parser.parse_args()
     filler = caesura.load(given.model)
     net: Any = filler.method("search").net
     texts = filler.read(datasets.load(SETS[given.model], "valid"))
     places = some_places([text[:, 0] for text in texts], given.gaps)
+    if given.holes:
+        print_holes(net, places)
+        return
     print("| characters | p | − most | q | − most | score | − most |")
     print("|---|" + "---:|" * 6)
     most = None
@@ -44,6 +51,21 @@ def main() -> None:
         most = most or found
         cells = [f"{x.mean():.3f} | {difference(x - y)}" for x, y in zip(found, most, strict=True)]
         print(f"| {context} | " + " | ".join(cells) + " |", flush=True)
+
+
+def print_holes(net: Any, places: np.ndarray) -> None:
+    """Print by how many nats the truth is less probable if the nets do not see some characters."""
+    whole = nats(net, places, SEEN)
+    print("| unknown | p | q | score |")
+    print("|---|" + "---:|" * 3)
+    for distance in DISTANCES:
+        before, after = CONTEXTS[0] - distance - HOLE, CONTEXTS[0] + GAP + distance
+        for side, first in (("before", before), ("after", after)):
+            damaged = places.copy()
+            damaged[:, first : first + HOLE] = UNKNOWN
+            p, q = nats(net, damaged, SEEN) - whole
+            cells = " | ".join(difference(x) for x in (p, q, (p + q) / 2))
+            print(f"| {HOLE} characters, {distance} {side} the gap | {cells} |", flush=True)
 
 
 def some_places(texts: list[np.ndarray], count: int) -> np.ndarray:
