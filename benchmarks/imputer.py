@@ -1,9 +1,10 @@
 """How long tables of 10 000 rows and 10 columns take to be filled, a tenth of them missing.
 
-    python benchmarks/imputer.py [--rows 10000] [--columns 10] [--full]
+    python benchmarks/imputer.py [--rows 10000] [--columns 10] [--full] [--pypots]
 
 `SeriesImputer` with the pretrained model, medians and intervals of 90 %, beside the imputers of
-scikit-learn and linear interpolation; with `--full` also a model that is trained on the table.
+scikit-learn and linear interpolation; with `--full` also a model that is trained on the table, and
+with `--pypots` SAITS and BRITS, which are trained on it too (`pip install pypots` first).
 Seconds of the clock, and of all cores together; the error is that on what was hidden, in standard
 deviations; `inside` is the share of it in the intervals.
 """
@@ -12,6 +13,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--columns", type=int, default=10)
     parser.add_argument("--full", action="store_true", help="train on the table, too")
+    parser.add_argument("--pypots", action="store_true")
     given = parser.parse_args()
     draw = np.random.default_rng(0)
     truth = waves(draw, given.rows, given.columns)
@@ -42,6 +45,11 @@ def main() -> None:
     methods["interpolate"] = lambda table: table.interpolate(limit_direction="both")
     if given.full:
         methods['SeriesImputer(adapt="full")'] = trained
+    if given.pypots:
+        import pypots_models
+
+        for name in ("SAITS", "BRITS"):
+            methods[f"{name} of PyPOTS"] = partial(pypots_models.fill, name=name)
     print(
         "| | seconds | CPU | error | inside, % | peak memory, GB |\n|---|---:|---:|---:|---:|---:|"
     )

@@ -35,7 +35,7 @@ def run(page: Path) -> None:
     """Run the code of a page, and check what the page says about it.
 
     A statement that ends in `# → value` must give this value. Code that prints, with a block right
-    after it, must print this block, where numbers may differ by 0.02.
+    after it, must print this block, where numbers may differ by 0.15: some are estimates.
     """
     known: dict[str, object] = {}
     for code, after in blocks(page):
@@ -66,7 +66,7 @@ def same(printed: str, shown: str) -> bool:
     if number.split(printed) != number.split(shown):
         return False
     pairs = zip(number.findall(printed), number.findall(shown), strict=True)
-    return all(math.isclose(float(a), float(b), abs_tol=0.02) for a, b in pairs)
+    return all(math.isclose(float(a), float(b), abs_tol=0.15) for a, b in pairs)
 
 
 def main(name: str) -> None:

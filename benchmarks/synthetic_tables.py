@@ -187,6 +187,50 @@ def _noise(rng: Rng, rows: int, period: float) -> np.ndarray:
     return rng.normal(size=rows)
 
 
+def _states(rng: Rng, rows: int, period: float) -> np.ndarray:
+    """A machine that is off and on, or in one of a few states, each constant for long."""
+    if rng.random() < 0.3:  # something slow drives it, so that other columns tell its state
+        driver = _seasonal if rng.random() < 0.5 else _coloured
+        above = _unit(driver(rng, rows, period)) > rng.uniform(-1.0, 1.5)
+        state = above.astype(int)
+    else:
+        stays = [_amount(rng, 3, 150) for _ in range(int(rng.choice([2, 2, 2, 3, 4])))]
+        state = _chain(rng, rows, stays)
+    levels = np.concatenate([[0.0], 1 + rng.exponential(size=state.max())])
+    course = levels[state]
+    if rng.random() < 0.4:  # what it does while it is on is a course of its own
+        at_work = 1 + rng.uniform(0.05, 0.5) * _unit(_coloured(rng, rows, period))
+        course = np.where(state > 0, course * at_work, 0.0)
+    return course
+
+
+def _chain(rng: Rng, rows: int, stays: list[float]) -> np.ndarray:
+    """The state at each step; each lasts for its own mean number of steps."""
+    state = np.empty(rows, int)
+    at, now = 0, int(rng.integers(len(stays)))
+    while at < rows:
+        until = at + 1 + int(rng.exponential(stays[now]))
+        state[at:until] = now
+        at, now = until, (now + int(rng.integers(1, len(stays)))) % len(stays)
+    return state
+
+
+def _angle(rng: Rng, rows: int, period: float) -> np.ndarray:
+    """A direction in turns, such as that of the wind: past 1 it is 0 again."""
+    if rng.random() < 0.5:  # of a vector that varies around a prevailing one
+        prevailing = rng.uniform(0, 2 * np.pi)
+        mean = rng.uniform(0, 2.5) * np.array([np.cos(prevailing), np.sin(prevailing)])
+        least = rng.uniform(0.5, 2.0)
+        x, y = (m + _unit(_coloured(rng, rows, period, least=least)) for m in mean)
+        turns = np.arctan2(y, x) / (2 * np.pi)
+    else:  # it turns back and forth, or on and on
+        swing = _amount(rng, 0.05, 1.5) * _unit(_coloured(rng, rows, period, least=1.0))
+        drift = rng.choice([0.0, 1 / period, -1 / period])
+        turns = swing + drift * np.arange(rows) + rng.random()
+    noise = _amount(rng, 1e-3, 0.05) * rng.normal(size=rows)
+    return (turns + noise) % 1
+
+
 FAMILIES = (
     _seasonal,
     _coloured,
@@ -200,8 +244,10 @@ FAMILIES = (
     _counts,
     _daylight,
     _noise,
+    _states,
+    _angle,
 )
-WEIGHTS = (0.26, 0.22, 0.1, 0.09, 0.05, 0.04, 0.04, 0.05, 0.05, 0.03, 0.05, 0.02)
+WEIGHTS = (0.25, 0.2, 0.09, 0.09, 0.05, 0.04, 0.04, 0.05, 0.05, 0.03, 0.04, 0.02, 0.03, 0.02)
 
 
 # What the columns share

@@ -124,7 +124,7 @@ def simple(seen: np.ndarray) -> dict[str, np.ndarray]:
     """Return the line between neighbours, and a regression plus the line between its residuals."""
     observed = ~np.isnan(seen)
     table = standardise(np.nan_to_num(seen), observed, no_prior(seen))
-    experts = consult(table, observed, np.ones((*seen.shape[:2], 1), bool))
+    experts = consult(table.x, observed, np.ones((*seen.shape[:2], 1), bool))
     ridge = experts.base + between(table.x - experts.base, observed)
     parts = {"line": between(table.x, observed), "ridge": ridge}
     return {name: table.location + table.scale * part for name, part in parts.items()}

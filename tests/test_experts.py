@@ -20,7 +20,7 @@ def made(rows: int = 90, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, n
 def asked(table: np.ndarray, observed: np.ndarray) -> experts.Experts:
     known = np.where(observed, table, 0)
     standard = standardise(known, observed, no_prior(known))
-    return consult(standard, observed, np.ones((len(table), 1), bool))
+    return consult(standard.x, observed, np.ones((len(table), 1), bool))
 
 
 def test_the_line_is_that_of_numpy():
@@ -98,7 +98,7 @@ def test_jax_says_the_same():
     with jax.default_matmul_precision("highest"):
         known = jnp.where(observed, table, 0).astype(jnp.float32)
         standard = standardise(known, jnp.asarray(observed), no_prior(known))
-        again = consult(standard, jnp.asarray(observed), jnp.ones((len(table), 1), bool))
+        again = consult(standard.x, jnp.asarray(observed), jnp.ones((len(table), 1), bool))
     assert found.informing.shape == (*table.shape, len(NAMES))
     for mine, other in zip(found, again, strict=True):
         np.testing.assert_allclose(mine, np.asarray(other), atol=2e-3)

@@ -184,7 +184,19 @@ def test_training_needs_to_be_asked_for(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\n\n3\n")
     words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
     assert "it needs --adapt full" in mistake(*words, "--set", "steps=2")
-    assert "--adapt is none or full" in mistake(*words, "--adapt", "later")
+    assert "--adapt is none, quick or full" in mistake(*words, "--adapt", "later")
+    assert "--budget is for --adapt quick" in mistake(*words, "--budget", "3s")
+    assert "written as 30s or 2min" in mistake(*words, "--adapt", "quick", "--budget", "soon")
+
+
+@pytest.mark.slow
+def test_a_table_is_filled_by_a_model_that_was_tuned_on_it(tmp_path):
+    table().to_csv(tmp_path / "in.csv", index=False)
+    words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
+    done = run(*words, "--adapt", "quick", "--budget", "1s")
+    assert done.exit_code == 0
+    assert "held-out numbers" in done.stderr
+    assert not pd.read_csv(tmp_path / "out.csv").isna().any(axis=None)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,14 @@ def test_a_table_as_it_can_be_drawn(client):
     assert [row for row, value in enumerate(wind["values"]) if value is None] == [3, 90]
 
 
+@pytest.mark.slow
+def test_the_pretrained_model_is_tuned_on_request(client, monkeypatch):
+    monkeypatch.setattr(tables, "SECONDS", 1.0)
+    told = lines(client.post("/api/fill/series", json={"sequence": CSV, "adapt": "quick"}))
+    assert {"trains", "draws", "filled"} <= {line["state"] for line in told}
+    assert told[-1]["columns"][0]["rows"] == list(range(20, 26))
+
+
 def test_the_example_is_what_was_measured(client):
     told = client.get("/static/mauna-loa-co2.csv").text
     table = pd.read_csv(StringIO(told), index_col=0, parse_dates=True)

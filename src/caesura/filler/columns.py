@@ -5,8 +5,10 @@ know what is observed, not what is filled. So fills of different columns at the 
 independent given what is observed, while the fills of one column cohere in time.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +30,8 @@ FARTHEST = 30.0  # deviations from the base: as far as the net has learnt
 REFINED = 2  # halvings of the interval that holds a quantile, before a line is drawn
 TINY = 1e-12
 
+Item = TypeVar("Item")
+
 
 class Lane(NamedTuple):
     """One column in one window, to be filled."""
@@ -39,6 +43,7 @@ class Lane(NamedTuple):
     missing: Bool[np.ndarray, " W"]
     base: Float[np.ndarray, " W"]  # in the units of the table
     scale: float
+    spread: float  # distributions are stretched so much, around their medians
 
     @property
     def filled(self) -> Int[np.ndarray, " n"]:
@@ -56,7 +61,10 @@ class Answer(NamedTuple):
 
 
 def lanes_of(
-    table: Float[np.ndarray, "T C"], missing: Bool[np.ndarray, "T C"], prior: Prior
+    table: Float[np.ndarray, "T C"],
+    missing: Bool[np.ndarray, "T C"],
+    prior: Prior,
+    spread: Float[np.ndarray, " C"],
 ) -> Iterator[Lane]:
     """Yield the columns with something missing, window by window."""
     for rows, inside in windows(len(table)):
@@ -68,7 +76,7 @@ def lanes_of(
         observed = ~hidden & ~np.isnan(seen)
         known = prior._replace(rows=np.maximum(prior.rows - len(seen), 0))
         standard = standardise(np.where(observed, seen, 0), observed, known)
-        experts = consult(standard, observed, np.ones((len(seen), 1), bool))
+        experts = consult(standard.x, observed, np.ones((len(seen), 1), bool))
         frames = np.concatenate([(standard.x - experts.base)[..., None], experts.informing], -1)
         frames = np.clip(frames, -FARTHEST, FARTHEST).astype(np.float32)
         base = standard.location + standard.scale * experts.base
@@ -82,7 +90,16 @@ def lanes_of(
                 ~observed[:, column],
                 base[:, column],
                 scale,
+                float(spread[column]),
             )
+
+
+def count_lanes(missing: Bool[np.ndarray, "T C"]) -> int:
+    """Return how many lanes there are."""
+    return sum(
+        int(missing[slice(*rows)][slice(*inside)].any(axis=0).sum())
+        for rows, inside in windows(len(missing))
+    )
 
 
 def windows(length: int) -> Iterator[tuple[Span, Span]]:
@@ -100,46 +117,48 @@ def windows(length: int) -> Iterator[tuple[Span, Span]]:
 
 def quantiles(
     net: Net,
-    lanes: list[Lane],
+    lanes: Iterable[Lane],
     levels: Float[np.ndarray, " n"],
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[int], None] | None = None,
 ) -> Answer:
     """Return quantiles of each missing number by itself, given everything that is observed.
 
-    `report` is called with the number of lanes that are filled, and of all.
+    `report` is called with the number of lanes that are filled.
     """
     places, values, done = [], [], 0
-    for found, some in _distributions(net, lanes):
-        numbers = quantiles_of(found, levels)
+    for found, some in _ahead(_distributions(net, lanes)):
+        middle, spread = _middles(found), _of_each(some, "spread")
+        numbers = middle + spread * (quantiles_of(found, levels) - middle)
         done += len(some)
         if report is not None:
-            report(done, len(lanes))
+            report(done)
         places.append(np.concatenate([_places(lane) for lane in some]))
-        scale = np.concatenate([np.full(len(lane.filled), lane.scale) for lane in some])
         base = np.concatenate([lane.base[lane.filled] for lane in some])
-        values.append(base + scale * numbers)
+        values.append(base + _of_each(some, "scale") * numbers)
     return Answer(np.concatenate(places), np.concatenate(values, axis=1))
 
 
 def bins_of(
-    net: Net, lanes: list[Lane], edges: Float[np.ndarray, " edges"]
+    net: Net, lanes: Iterable[Lane], edges: Float[np.ndarray, " edges"]
 ) -> tuple[Int[np.ndarray, "places 2"], Float[np.ndarray, "places edges+1"]]:
     """Return the probability of each bin, of each missing number by itself."""
     places, masses = [], []
     for found, some in _distributions(net, lanes):
         places.append(np.concatenate([_places(lane) for lane in some]))
-        scale = np.concatenate([np.full(len(lane.filled), lane.scale or 1.0) for lane in some])
+        scale, spread = _of_each(some, "scale")[:, None], _of_each(some, "spread")[:, None]
         base = np.concatenate([lane.base[lane.filled] for lane in some])
-        each = (edges - base[:, None]) / scale[:, None]
+        middle = _middles(found)[:, None]
+        each = (edges - base[:, None]) / np.where(scale == 0, 1.0, scale)
+        each = middle + (each - middle) / spread
         wide = Logistics(*(a[:, None] for a in found))
         masses.append(np.diff(wide.below(each), axis=1, prepend=0.0, append=1.0))
     return np.concatenate(places), np.concatenate(masses)
 
 
-def _distributions(net: Net, lanes: list[Lane]) -> Iterator[tuple[Logistics, list[Lane]]]:
+def _distributions(net: Net, lanes: Iterable[Lane]) -> Iterator[tuple[Logistics, list[Lane]]]:
     """Yield the distributions of what is filled in some lanes at a time, lane by lane."""
     net = with_numpy(net)
-    for some in _alike(lanes):
+    for some in _some(lanes):
         frames = np.stack([lane.frames for lane in some], axis=1)
         missing = np.stack([lane.missing for lane in some], axis=1)
         found = one_pass(net, frames, missing)
@@ -151,13 +170,29 @@ def _distributions(net: Net, lanes: list[Lane]) -> Iterator[tuple[Logistics, lis
         yield Logistics(*(a[order] for a in found)), some
 
 
-def _alike(lanes: list[Lane]) -> Iterator[list[Lane]]:
-    """Yield lanes of equal length, some at a time."""
-    lengths = sorted({len(lane.missing) for lane in lanes})
-    for length in lengths:
-        some = [lane for lane in lanes if len(lane.missing) == length]
-        for first in range(0, len(some), LANES):
-            yield some[first : first + LANES]
+def _ahead(each: Iterator[Item]) -> Iterator[Item]:
+    """Yield the same, the next of which is made in another thread meanwhile."""
+    with ThreadPoolExecutor(1) as aside:
+        coming = aside.submit(next, each, None)
+        while (now := coming.result()) is not None:
+            coming = aside.submit(next, each, None)
+            yield now
+
+
+def _middles(found: Logistics) -> Float[np.ndarray, " places"]:
+    return quantiles_of(found, np.array([0.5]))[0]
+
+
+def _of_each(lanes: list[Lane], name: str) -> Float[np.ndarray, " places"]:
+    """Return a number of each lane, for each of its filled places."""
+    return np.concatenate([np.full(len(lane.filled), getattr(lane, name)) for lane in lanes])
+
+
+def _some(lanes: Iterable[Lane]) -> Iterator[list[Lane]]:
+    """Yield some lanes at a time; those of one table are equally long."""
+    each = iter(lanes)
+    while some := list(islice(each, LANES)):
+        yield some
 
 
 def _places(lane: Lane) -> Int[np.ndarray, "n 2"]:
@@ -189,37 +224,46 @@ def quantiles_of(
     return values
 
 
-def draw(net: Net, lanes: list[Lane], samples: int, seed: int) -> Answer:
+def draw(net: Net, lanes: Iterable[Lane], samples: int, seed: int) -> Answer:
     """Return random fills of each lane, from both directions in turn, which cohere in time."""
     places, values = [], []
-    for number, some in enumerate(_alike(lanes)):
-        window = _window(net, some)
+    for number, (found, some) in enumerate(_distributions(net, lanes)):
+        window, middles = _window(net, some), _by_lane(_middles(found), some)
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), number), len(some))
         drawn = np.asarray(BothWays().draw(keys, net, window, samples), np.float64)[..., 0]
-        for lane, of_lane in zip(some, drawn, strict=True):
+        for lane, of_lane, middle in zip(some, drawn, middles, strict=True):
             at = lane.filled
             places.append(_places(lane))
-            values.append(lane.base[at] + lane.scale * of_lane[:, at])
+            stretched = middle + lane.spread * (of_lane[:, at] - middle)
+            values.append(lane.base[at] + lane.scale * stretched)
     return Answer(np.concatenate(places), np.concatenate(values, axis=1))
 
 
 def log_prob(
-    net: Net, lanes: list[Lane], tables: Float[np.ndarray, "n T C"]
+    net: Net, lanes: Iterable[Lane], tables: Float[np.ndarray, "n T C"]
 ) -> Float[np.ndarray, " n"]:
     """Return the log-density of what filled tables have at the missing places of some lanes."""
     total = np.zeros(len(tables))
-    for some in _alike(lanes):
-        window = _window(net, some)
+    for found, some in _distributions(net, lanes):
+        window, middles = _window(net, some), _by_lane(_middles(found), some)
         fills = np.repeat(np.asarray(window.values)[:, None], len(tables), axis=1)
-        for row, lane in enumerate(some):
+        for row, (lane, middle) in enumerate(zip(some, middles, strict=True)):
             at, scale = lane.filled, lane.scale or 1.0
             truth = tables[:, slice(*lane.rows), lane.column][:, at]
-            fills[row, :, at, 0] = ((truth - lane.base[at]) / scale).T
-            total -= len(at) * np.log(scale)
+            truth = (truth - lane.base[at]) / scale
+            # Draws were stretched, so that numbers are shrunk before the net is asked.
+            fills[row, :, at, 0] = (middle + (truth - middle) / lane.spread).T
+            total -= len(at) * np.log(scale * lane.spread)
         keys = jax.random.split(jax.random.key(0), len(some))
-        found = BothWays().log_prob(keys, net, window, jnp.asarray(fills)).log_prob
-        total += np.asarray(found, np.float64).sum(axis=0)
+        nats = BothWays().log_prob(keys, net, window, jnp.asarray(fills)).log_prob
+        total += np.asarray(nats, np.float64).sum(axis=0)
     return total
+
+
+def _by_lane(
+    numbers: Float[np.ndarray, " places"], lanes: list[Lane]
+) -> list[Float[np.ndarray, " _"]]:
+    return np.split(numbers, np.cumsum([len(lane.filled) for lane in lanes])[:-1])
 
 
 def _window(net: Net, lanes: list[Lane]) -> Window:

@@ -47,8 +47,8 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
     net = nets[0] if len(nets) == 1 else Pair(*nets)
     strategy.check(net)
     if not strategy.eager:
-        return Method(strategy, net, model.kind.rank)
-    return Method(strategy, with_numpy(net), model.kind.rank, _KNOWN.setdefault(model, KnownEnds()))
+        return Method(strategy, net, model.kind)
+    return Method(strategy, with_numpy(net), model.kind, _KNOWN.setdefault(model, KnownEnds()))
 
 
 def open_request(model: Model[Net], request: Request) -> Opened:

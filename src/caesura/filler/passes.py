@@ -4,7 +4,7 @@ What a stretch is filled with depends on its own key alone, neither on the other
 on how many devices share the work. So an answer is the same alone and in company, up to rounding.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from caesura.hardware import (
     STATES,
     sequence_length,
 )
+from caesura.kinds.base import Kind
 from caesura.nets.frames import Continuous
 from caesura.nets.pair import Nets, Pair
 from caesura.programs import program
@@ -39,11 +40,11 @@ PART = 8  # fills that are drawn with one key: a fixed number, so that batches d
 
 
 class Method(NamedTuple):
-    """A strategy with the net it works on, or the pair of them, and how its draws are ranked."""
+    """A strategy with the net it works on, or the pair of them, and the kind of the data."""
 
     strategy: Strategy
     net: Nets
-    rank: Callable[..., Int[np.ndarray, " draws"]]  # `Kind.rank`
+    kind: Kind  # knows which fills are better
     known: KnownEnds | None = None  # what a strategy that runs with NumPy has read before
 
     @property
@@ -93,6 +94,17 @@ class Task(NamedTuple):
     scored: int  # so many of the draws get a score; all of them where the best is one of them
     rule: Rule | None = None  # what a search may put into the gaps
 
+    @property
+    def inside(self) -> tuple[Int[np.ndarray, " places"], Int[np.ndarray, " places"]]:
+        """The missing places in the window, step by step."""
+        steps, components = np.nonzero(self.stretch.seen.missing)
+        return steps - self.stretch.inside.start, components
+
+    @property
+    def places(self) -> Int[np.ndarray, "places 2"]:
+        """The missing places in the whole sequence."""
+        return np.argwhere(self.stretch.seen.missing) + np.array([self.stretch.first, 0])
+
     def shape(self, method: Method) -> tuple[Any, ...]:
         """Return what tasks must share to be filled in one pass."""
         if method.strategy.eager:
@@ -118,6 +130,7 @@ class Filled(NamedTuple):
     best_log_prob: float
     best_error: float
     confidence: Float[np.ndarray, " places"]  # the probability of each value of `best`
+    proposed: bool = False  # whether `best` is none of the draws, but what the kind proposed
 
 
 def batches(method: Method, tasks: Sequence[Task]) -> Iterable[list[int]]:
@@ -162,25 +175,47 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
         score = _score(method, window, keys.score, scored)
         chances = np.asarray(marginals.result().values.log_prob)
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
+    proposals = [None] * len(tasks) if numbers else _proposals(method, tasks, drawn)
+    if any(proposal is not None for proposal in proposals):
+        fills = scored.copy()  # of one shape, so that nothing more is compiled
+        for row, (task, proposal) in enumerate(zip(tasks, proposals, strict=True)):
+            if proposal is not None:
+                fills[row, 0][task.inside] = proposal
+        own = _score(method, window, keys.score, fills)
+        own_log_probs, own_errors = (np.asarray(part, np.float64)[:, 0] for part in own)
     found = []
-    for row, task in enumerate(tasks):
-        steps, components = np.nonzero(task.stretch.seen.missing)
-        inside = (steps - task.stretch.inside.start, components)
-        at_places = drawn[row][:, *inside]
-        best = 0 if numbers else method.rank(at_places, log_probs[row])[0]
-        chosen = np.asarray(method.net.frame.index(at_places[best]))
+    for row, (task, proposal) in enumerate(zip(tasks, proposals, strict=True)):
+        at_places = drawn[row][:, *task.inside]
+        if proposal is None:
+            best = 0 if numbers else method.kind.rank(at_places, log_probs[row])[0]
+            answer = at_places[best], float(log_probs[row, best]), float(errors[row, best])
+        else:
+            answer = proposal, float(own_log_probs[row]), float(own_errors[row])
+        chosen = np.asarray(method.net.frame.index(answer[0]))
         found.append(
             Filled(
-                places=np.stack([steps + task.stretch.first, components], axis=1),
+                places=task.places,
                 drawn=at_places[numbers:],
                 log_probs=log_probs[row, numbers:],
                 errors=errors[row, numbers:],
-                best=at_places[best],
-                best_log_prob=float(log_probs[row, best]),
-                best_error=float(errors[row, best]),
-                confidence=np.exp(chances[row][*inside, chosen]),
+                best=answer[0],
+                best_log_prob=answer[1],
+                best_error=answer[2],
+                confidence=np.exp(chances[row][*task.inside, chosen]),
+                proposed=proposal is not None,
             )
         )
+    return found
+
+
+def _proposals(
+    method: Method, tasks: Sequence[Task], drawn: Shaped[np.ndarray, "B draws W D"]
+) -> list[Shaped[np.ndarray, " places"] | None]:
+    """Return what the kind prefers to the draws of each task, if anything."""
+    found = []
+    for task, row in zip(tasks, drawn, strict=False):  # the last rows may be padding
+        proposal = method.kind.propose(task.stretch.seen, row[:, *task.inside])
+        found.append(None if proposal is None else proposal.astype(drawn.dtype))
     return found
 
 
@@ -206,10 +241,8 @@ def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
     values = method.strategy.marginals(keys.marginals, method.net, window).values
     found = []
     for row, task in enumerate(tasks):
-        steps, components = np.nonzero(task.stretch.seen.missing)
-        inside = (steps - task.stretch.inside.start, components)
-        places = np.stack([steps + task.stretch.first, components], axis=1)
-        found.append(Chances(places, *(np.asarray(part)[row][inside] for part in values)))
+        each = (np.asarray(part)[row][task.inside] for part in values)
+        found.append(Chances(task.places, *each))
     return found
 
 

@@ -36,19 +36,21 @@ def readings_of_draws(
     found = []
     for gap in sequence.gaps:
         inside = (where >= gap.start) & (where < gap.stop)
-        rows = drawn[:, inside]
+        rows, first = drawn[:, inside], []
         if not (rows == best[inside]).all(axis=1).any():
             rows = np.concatenate([rows, best[None, inside]])
+            first = [len(rows) - 1] * any(part.proposed for part in parts)
         log_chances, at = np.zeros(len(rows)), 0
         for part in parts:
             here = (part.places[:, 0] >= gap.start) & (part.places[:, 0] < gap.stop)
             own = rows[:, at : at + here.sum()]
             if own.size:
                 known = _log_chances(part, here)
-                log_chances += [known[row.tobytes()] for row in own]
+                # A proposal has the probability of a fill, which is that of an only gap.
+                log_chances += [known.get(row.tobytes(), part.best_log_prob) for row in own]
             at += own.shape[1]
         distinct: dict[bytes, int] = {}
-        for number in kind.rank(rows, log_chances).tolist():
+        for number in [*first, *kind.rank(rows, log_chances).tolist()]:
             distinct.setdefault(rows[number].tobytes(), number)
         frames = []
         for number in distinct.values():

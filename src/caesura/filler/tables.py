@@ -3,7 +3,8 @@
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -14,6 +15,7 @@ from caesura.filler.candidates import Completion, LogProb
 from caesura.filler.columns import (
     Answer,
     bins_of,
+    count_lanes,
     draw,
     lanes_of,
     log_prob,
@@ -22,6 +24,7 @@ from caesura.filler.columns import (
 from caesura.filler.filler import Filler
 from caesura.filler.marginals import Marginals
 from caesura.filler.passes import seed_of
+from caesura.filler.rehearsal import Checked, Rehearsal, Values, parts_of, report, spreads
 from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Report
 from caesura.filler.series_fill import SeriesFill
@@ -37,6 +40,14 @@ from caesura.strategies import BothWays, Strategy
 LEAST_OBSERVED = 1
 
 
+class Learnt(NamedTuple):
+    """What tables have shown about their columns."""
+
+    prior: Prior
+    spread: Float[np.ndarray, " D"]  # how much their distributions are stretched
+    checked: list[Checked]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TableFiller(Filler):
     """A model that fills tables it has never seen.
@@ -44,12 +55,12 @@ class TableFiller(Filler):
     It comes from `caesura.load("series")`. Its net sees one column at a time, with what a
     regression on the other columns, the season and the neighbours say about each missing number.
 
-    `fill` learns the means and scales of the columns from the table itself. `fitted` learns them
-    from other tables with the same columns.
+    `fill` learns the means and scales of the columns from the table itself, and how wide its
+    intervals must be. `fitted` learns them from other tables with the same columns.
 
     Attributes
     ----------
-    prior : Prior or None
+    learnt : Learnt or None
         What `fitted` has learnt from other tables.
     fields : dict
         Options of `Series.learn` for tables whose columns are not known yet.
@@ -64,7 +75,7 @@ class TableFiller(Filler):
     True
     """
 
-    prior: Prior | None = None
+    learnt: Learnt | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def fitted(self, tables: Iterable[Any], **fields: Any) -> "TableFiller":
@@ -78,19 +89,19 @@ class TableFiller(Filler):
             Options of `Series.learn`, such as `bounds` or `covariates`.
         """
         given = list(tables)
-        kind = self._learn(given, fields)
-        values = np.concatenate([kind.open(one).complete.values for one in given])
-        return replace(self, kind=kind, prior=_prior_of(values))
+        kind = self._kind(given, fields)
+        tables = [kind.open(one).complete.values for one in given]
+        return replace(self, kind=kind, learnt=self.learn(kind, tables))
 
     def open(self, data: Any) -> TableItem:
         """Return a table as an item; if no other tables were fitted, its own columns are learnt."""
-        if self.prior is not None:
+        if self.learnt is not None:
             return cast(Series, self.kind).open(data)
         if isinstance(data, TableItem):
             return data
         path = Series.path_of(data)
         given: Any = data if path is None else read_table(path)
-        return self._learn([given], {}).open(given)
+        return self._kind([given], {}).open(given)
 
     def fill_many(
         self,
@@ -131,7 +142,7 @@ class TableFiller(Filler):
         It is exact. Columns are independent of each other given what is observed.
         """
         _check_strategy(strategy)
-        kind, item, prior = self._open(data)
+        kind, item, learnt = self._open(data)
         complete = item.complete
         mask = mask_of(missing, complete) & make_frame(kind.frame).fillable
         if np.isnan(complete.values[mask]).any():
@@ -140,8 +151,8 @@ class TableFiller(Filler):
             raise CaesuraError(
                 "The pretrained model gives no log-probability of categories: train a model for it."
             )
-        lanes = list(lanes_of(complete.values, mask, prior))
-        if not lanes:
+        lanes = lanes_of(complete.values, mask, learnt.prior, learnt.spread)
+        if not mask.any():
             return LogProb(0.0, 0.0)
         (nats,) = log_prob(self.nets["bidirectional"], lanes, complete.values[None])
         return LogProb(float(nats) - kind.log_scale(mask), 0.0)
@@ -156,10 +167,10 @@ class TableFiller(Filler):
     ) -> Marginals:
         """Return the distribution at each missing place by itself, as `Filler.marginals`."""
         _check_strategy(strategy)
-        kind, item, prior = self._open(data)
+        kind, item, learnt = self._open(data)
         mask = _mask(kind, item, missing)
-        lanes = list(lanes_of(item.complete.values, mask, prior))
-        if not lanes:
+        lanes = lanes_of(item.complete.values, mask, learnt.prior, learnt.spread)
+        if not mask.any():
             nothing = np.zeros((0, len(CENTRES)))
             return Marginals(np.zeros((0, 2), int), CENTRES.tolist(), nothing, nothing)
         places, mass = bins_of(self.nets["bidirectional"], lanes, EDGES)
@@ -178,7 +189,7 @@ class TableFiller(Filler):
         self, path: str | os.PathLike[str], *, dtype: str = "float32", card: bool = False
     ) -> None:
         """Write the model to a file, as `Filler.save`; a fitted one cannot be saved."""
-        if self.prior is not None:
+        if self.learnt is not None:
             raise CaesuraError(
                 "A fitted model for tables is not saved, since its weights are those of "
                 "caesura.load('series'): save the table, and fit it again."
@@ -191,17 +202,28 @@ class TableFiller(Filler):
 
     def with_kind(self, **fields: Any) -> "TableFiller":
         """Return the same filler with other fields of its kind, such as `add_rows`."""
-        if self.prior is None:
+        if self.learnt is None:
             return replace(self, fields={**self.fields, **fields})
         return replace(self, kind=replace(self.kind, **fields))
 
-    def _learn(self, tables: list[Any], fields: Mapping[str, Any]) -> Series:
+    def _kind(self, tables: list[Any], fields: Mapping[str, Any]) -> Series:
         return Series.learn(tables, **{"least_observed": LEAST_OBSERVED, **self.fields, **fields})
 
-    def _open(self, data: Any) -> tuple[Series, TableItem, Prior]:
+    def learn(self, kind: Series, tables: list[Values]) -> Learnt:
+        """Return what standardised tables show about their columns."""
+        known = np.concatenate(tables)
+        prior = learn_prior(np.nan_to_num(known), ~np.isnan(known))
+        parts = parts_of(tables, kind.numbers)
+        found = Rehearsal(parts, kind.numbers, prior).fill(self.nets["bidirectional"])
+        spread = np.ones(known.shape[1])
+        spread[: kind.numbers] = spreads(found, kind.numbers)
+        names = [column.name for column in kind.filled[: kind.numbers]]
+        return Learnt(prior, spread, report(found, names))
+
+    def _open(self, data: Any) -> tuple[Series, TableItem, Learnt]:
         item = self.open(data)
-        prior = _prior_of(item.complete.values) if self.prior is None else self.prior
-        return item.kind, item, prior
+        learnt = self.learnt or self.learn(item.kind, [item.complete.values])
+        return item.kind, item, learnt
 
     def _fill(self, request: Request, report: Report | None) -> SeriesFill:
         if request.asks or request.seconds is not None:
@@ -212,28 +234,28 @@ class TableFiller(Filler):
         seed = seed_of(request.seed)
         samples = whole_number("samples", request.samples, 0, 100_000)
         draws = whole_number("draws", request.draws or Series.draws, 1, 100_000)
-        kind, item, prior = self._open(request.data)
+        kind, item, learnt = self._open(request.data)
         mask = _mask(kind, item, request.missing)
-        net, lanes = self.nets["bidirectional"], list(lanes_of(item.complete.values, mask, prior))
-        sequence = Sequence(np.where(mask, 0, item.complete.values).astype(np.float32), mask)
+        net, values = self.nets["bidirectional"], item.complete.values
+        # Made anew for each use, since those of a long table would take much memory.
+        lanes = partial(lanes_of, values, mask, learnt.prior, learnt.spread)
+        sequence = Sequence(np.where(mask, 0, values).astype(np.float32), mask)
         levels = np.arange(1, draws + 1) / (draws + 1)  # those that `quantile` looks for
         grid = np.zeros((draws, 0))
-        if lanes:
-            grid = _in_order(quantiles(net, lanes, levels, report))
+        if mask.any():
+            total = count_lanes(mask)
+            tell = None if report is None else (lambda done: report(done, total))
+            grid = _in_order(quantiles(net, lanes(), levels, tell))
         drawn, scores = np.zeros((samples, grid.shape[1])), np.zeros(samples)
-        if samples and lanes:
-            drawn = _in_order(draw(net, lanes, samples, seed))
-            tables = np.repeat(item.complete.values[None].astype(np.float64), samples, axis=0)
+        if samples and mask.any():
+            drawn = _in_order(draw(net, lanes(), samples, seed))
+            tables = np.repeat(values[None].astype(np.float64), samples, axis=0)
             tables[:, mask] = drawn
-            scores = log_prob(net, lanes, tables) - kind.log_scale(mask)
+            scores = log_prob(net, lanes(), tables) - kind.log_scale(mask)
         best = np.median(grid, axis=0)
         parts = (sequence.missing, best[None], grid, drawn)
         best, grid, drawn = _with_levels(kind, *parts)
         return _answer(kind, item, sequence, best[0], grid, drawn, scores, seed)
-
-
-def _prior_of(values: Float[np.ndarray, "T D"]) -> Prior:
-    return learn_prior(np.nan_to_num(values), ~np.isnan(values))
 
 
 def _check_strategy(strategy: str | Strategy | None) -> None:

@@ -318,6 +318,20 @@ class Kind(ABC):
         """
         return np.argsort(-scores, kind="stable")
 
+    def propose(
+        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    ) -> Shaped[np.ndarray, " places"] | None:
+        """Return a fill that is a better answer than the random ones; None if there is none.
+
+        Parameters
+        ----------
+        sequence
+            What is to be filled, with what is around.
+        drawn
+            The values of each random fill at the missing places, step by step.
+        """
+        return None
+
     def plot(self, fill: Any) -> "Figure":
         """Return a matplotlib figure of a `caesura.Fill`."""
         raise CaesuraError(f"A fill of the kind '{self.name}' cannot be drawn.")

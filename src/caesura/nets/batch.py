@@ -50,7 +50,7 @@ def contexts(
     below = [_flip(of[reverse].x, reverse) for reverse in reverses]
     keys = jax.random.split(key, len(stacks[0].cells))
     for key_layer, *cells in zip(keys, *(stack.cells for stack in stacks), strict=True):
-        h = _run_layer(cells, below, m, valid, tuning)
+        h = run_layer(cells, below, m, valid, tuning)
         if dropout:
             kept = jax.random.bernoulli(key_layer, 1 - dropout, h.shape)
             h = jnp.where(kept, h / (1 - dropout), 0)
@@ -80,7 +80,7 @@ def _flip(array: Array, reverse: bool) -> Array:
     return array[::-1] if reverse else array
 
 
-def _run_layer(
+def run_layer(
     cells: list[Cell],
     below: list[Float[Array, "T *N"]],
     m: Float[Array, "T ways B"],

@@ -60,21 +60,19 @@ def one_pass(
 
 def _top(stack: Stack, inputs: Input, steps: int, reverse: bool) -> Float[np.ndarray, "T c B"]:
     """Return h of the top layer before each step, in its own direction."""
-    x = inputs.x.reshape(len(inputs.x), steps, -1)
-    x = np.ascontiguousarray(x[:, ::-1] if reverse else x)
+    x = np.moveaxis(inputs.x.reshape(len(inputs.x), steps, -1), 1, 0)
     m = inputs.m.reshape(steps, -1)
-    m = m[::-1] if reverse else m
+    x, m = (x[::-1], m[::-1]) if reverse else (x, m)
+    x = np.ascontiguousarray(x)
     for cell in stack.cells:
         of = type(cell)
-        u = of.input(cell, x.reshape(len(x), -1)).reshape(-1, *x.shape[1:])
-        u = np.ascontiguousarray(np.moveaxis(u, 1, 0))
         state = np.zeros((cell.size, x.shape[2]), np.float32)
         above = np.empty((steps + 1, *state.shape), np.float32)
         above[0] = state
-        for t in range(steps):
-            state = of.finish(cell, state, cell.W_h @ state, u[t], m[t])
+        for t in range(steps):  # with its input, which is then still in the cache
+            state = of.finish(cell, state, cell.W_h @ state, of.input(cell, x[t]), m[t])
             above[t + 1] = state
-        x = np.moveaxis(above[1:], 0, 1)
+        x = above[1:]
     return above[-2::-1] if reverse else above[:-1]
 
 
@@ -87,17 +85,28 @@ def distributions(
     tuning: Tuning,
 ) -> Logistics:
     """Return the distribution of every number, given what the cells of each direction see."""
-    axis = -tuning.batch_axis
-    encode = jax.vmap(jax.vmap(net.encode, out_axes=axis))
+    seen = read(net, frames, valid, unseen_forwards, unseen_backwards, tuning)
+    head = net.head
+    assert isinstance(head, Weighing)
+    return jax.vmap(jax.vmap(head.distribution, in_axes=(-tuning.batch_axis, 0)))(seen, frames)
+
+
+def read(
+    net: Net,
+    frames: Float[Array, "T B D"],
+    valid: Bool[Array, "T B"],
+    unseen_forwards: Bool[Array, "T B"],
+    unseen_backwards: Bool[Array, "T B"],
+    tuning: Tuning,
+) -> Float[Array, "T ..."]:
+    """Return the context of every number, for the head; the batch is where `tuning` has it."""
+    encode = jax.vmap(jax.vmap(net.encode, out_axes=-tuning.batch_axis))
     first = np.arange(frames.shape[-1]) == 0
 
     def inputs(unseen: Bool[Array, "T B"]) -> Inputs:
         return Inputs(*encode(frames, unseen[..., None] & first), valid)
 
     nothing_random = jax.random.key(0)
-    seen = contexts(
+    return contexts(
         net, inputs(unseen_backwards), tuning, nothing_random, forwards=inputs(unseen_forwards)
     )
-    head = net.head
-    assert isinstance(head, Weighing)
-    return jax.vmap(jax.vmap(head.distribution, in_axes=(axis, 0)))(seen, frames)

@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from caesura.hardware import Tuning
 from caesura.kinds.series.experts import Prior, consult, learn_prior, standardise
+from caesura.nets.arrays import Numbers
 from caesura.nets.columns import distributions
 from caesura.nets.rnn import Net
 
@@ -20,10 +21,10 @@ PRIOR_ROWS = 16  # fewer rows beyond the end of a table say too little
 class Lanes(NamedTuple):
     """Columns of tables, side by side."""
 
-    frames: Float[Array, "T B D"]  # residuals of the base, and what informs about them
-    hidden: Bool[Array, "T B"]
-    valid: Bool[Array, "T B"]
-    targets: Bool[Array, "T B"]
+    frames: Float[Numbers, "T B D"]  # residuals of the base, and what informs about them
+    hidden: Bool[Numbers, "T B"]
+    valid: Bool[Numbers, "T B"]
+    targets: Bool[Numbers, "T B"]
 
 
 def prepare(
@@ -40,7 +41,7 @@ def prepare(
     with jax.default_matmul_precision("highest"):
         prior = _prior(key, tables, known, valid)
         table = standardise(jnp.where(valid & known, tables, 0.0), observed, prior)
-        experts = consult(table, observed, valid[..., :1])
+        experts = consult(table.x, observed, valid[..., :1])
     constant = table.scale == 0
     truth = (tables - table.location) / jnp.where(constant, 1, table.scale)
     residual = truth - experts.base
@@ -59,17 +60,21 @@ def prepare(
 
 
 def objective(net: Net, lanes: Lanes, tuning: Tuning, key: PRNGKeyArray) -> Float[Array, ""]:
-    """Return the mean of −log p of what is hidden.
+    """Return the mean of −log p of what is hidden."""
+    found = distributions(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
+    nats = jnp.where(lanes.targets, found.log_density(lanes.frames[..., 0]), 0.0)
+    return -jnp.sum(nats) / jnp.maximum(jnp.sum(lanes.targets), 1)
+
+
+def unseen(key: PRNGKeyArray, lanes: Lanes) -> tuple[Bool[Array, "T B"], Bool[Array, "T B"]]:
+    """Return what the cells that read forwards do not see, and those that read backwards.
 
     A third of the columns is filled from left to right: the cells that read forwards see what is
     hidden, and those that read backwards do not. A third is filled from right to left, and a third
     at once.
     """
     way = jax.random.randint(key, lanes.hidden.shape[1:], 0, 3)
-    unseen = lanes.hidden & (way != 1), lanes.hidden & (way != 2)
-    found = distributions(net, lanes.frames, lanes.valid, *unseen, tuning)
-    nats = jnp.where(lanes.targets, found.log_density(lanes.frames[..., 0]), 0.0)
-    return -jnp.sum(nats) / jnp.maximum(jnp.sum(lanes.targets), 1)
+    return lanes.hidden & (way != 1), lanes.hidden & (way != 2)
 
 
 def _prior(

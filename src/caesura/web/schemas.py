@@ -174,10 +174,10 @@ class TableFillQuestion(TableQuestion):
         None,
         description="A name that `/api/models` offers; by default the pretrained model for tables.",
     )
-    adapt: Literal["none", "full"] = Field(
+    adapt: Literal["none", "quick", "full"] = Field(
         "none",
-        description="Without a `model`: 'none' fills with the pretrained one, 'full' trains "
-        "a model on the table.",
+        description="Without a `model`: 'none' fills with the pretrained one, 'quick' tunes it on "
+        "the table for half a minute, 'full' trains a model on the table.",
     )
     columns: list[Annotated[str, Field(max_length=1000)]] | None = Field(
         None,
@@ -366,7 +366,9 @@ class FitTrains(BaseModel):
     state: Literal["trains"] = "trains"
     step: int = Field(description="How many updates are done.")
     steps: int
-    validation: float | None = Field(description="Nats of a held-out value.")
+    validation: float | None = Field(
+        description="Nats of a held-out value; of 'quick', the mean error of held-out values."
+    )
     seconds_left: float | None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from caesura.kinds.series.view import view_table
 from caesura.training.loop import Progress, Stopped
 from caesura.training.recipe import choose
 from caesura.training.train import train
+from caesura.training.tuning import tune
 from caesura.web.limits import COLUMNS, MISSING, ROWS
 from caesura.web.schemas import (
     FilledColumn,
@@ -32,6 +33,7 @@ RECIPE = "series"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 DRAWS = 100  # that quantiles are made of
 PATHS = 5  # draws that are shown
+SECONDS = 30.0  # of tuning
 
 Report = Callable[[FitTrains | FitDraws], None]
 
@@ -89,7 +91,10 @@ def read_fill(fillers: Mapping[str, Filler], asked: TableFillQuestion) -> Table:
 def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bool]) -> TableFilled:
     """Fill the table as `caesura fill series` does; raise `Stopped` if `stop` says so."""
     asked, item, filler = table
-    filler = filler or _train(asked, item, updates, report, stop)
+    if filler is None:
+        filler = _train(asked, item, updates, report, stop)
+    elif asked.model is None and asked.adapt == "quick":
+        filler = _tune(filler, asked, item, report, stop)
 
     def go_on(*_: int) -> None:
         if stop():
@@ -131,17 +136,6 @@ def _train(
     steps = min(updates, choose(RECIPE, "series", (), {}).recipe.steps)
     report(FitTrains(step=0, steps=steps, validation=None, seconds_left=None))
 
-    def tell(_: str, progress: Progress) -> None:
-        report(
-            FitTrains(
-                step=progress.step,
-                steps=progress.steps,
-                validation=progress.validation,
-                # The first update compiles, so its time says nothing of the next ones.
-                seconds_left=progress.seconds_left if progress.step > 1 else None,
-            )
-        )
-
     return train(
         [item.original],
         kind="series",
@@ -149,8 +143,33 @@ def _train(
         seed=asked.seed,
         columns=asked.columns,
         steps=steps,
-        report=tell,
+        report=partial(_tell, report),
         stop=stop,
+    )
+
+
+def _tune(
+    filler: Filler,
+    asked: TableFillQuestion,
+    item: TableItem,
+    report: Report,
+    stop: Callable[[], bool],
+) -> Filler:
+    assert isinstance(filler, TableFiller)
+    report(FitTrains(step=0, steps=1, validation=None, seconds_left=SECONDS))
+    tell = partial(_tell, report)
+    return tune(filler, [item], SECONDS, seed=asked.seed, report=tell, stop=stop).filler
+
+
+def _tell(report: Report, _: str, progress: Progress) -> None:
+    report(
+        FitTrains(
+            step=progress.step,
+            steps=progress.steps,
+            validation=progress.validation,
+            # The first update compiles, so its time says nothing of the next ones.
+            seconds_left=progress.seconds_left if progress.step > 1 else None,
+        )
     )
 
 

@@ -10,11 +10,13 @@ from jaxtyping import Float, Int, Shaped
 RECALL = 1.25  # how much more a note that is lacking counts than one that is too many
 
 
-def agreement(drawn: Shaped[np.ndarray, "draws places"]) -> Float[np.ndarray, " draws"]:
+def agreement(
+    drawn: Shaped[np.ndarray, "draws places"], recall: float = RECALL
+) -> Float[np.ndarray, " draws"]:
     """Return how well the notes of each fill agree with those of all fills: the mean of F_β.
 
     F_β of a fill, if another one is taken for the truth, is a mean of its precision and its recall
-    in which recall counts β = `RECALL` times as much. Two fills without notes agree.
+    in which recall counts β = `recall` times as much. Two fills without notes agree.
 
     Examples
     --------
@@ -23,8 +25,8 @@ def agreement(drawn: Shaped[np.ndarray, "draws places"]) -> Float[np.ndarray, " 
     """
     notes = drawn.astype(np.float64)
     both, counts = notes @ notes.T, notes.sum(axis=1)
-    total = counts[:, None] + RECALL**2 * counts
-    each = np.where(total > 0, (1 + RECALL**2) * both / np.maximum(total, 1), 1.0)
+    total = counts[:, None] + recall**2 * counts
+    each = np.where(total > 0, (1 + recall**2) * both / np.maximum(total, 1), 1.0)
     return np.asarray(each.mean(axis=1))
 
 

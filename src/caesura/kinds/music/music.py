@@ -13,12 +13,13 @@ from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.kinds.base import Arranging, Kind
 from caesura.kinds.music.arrange import Composition
 from caesura.kinds.music.choice import by_agreement
+from caesura.kinds.music.echo import find_better_echo
 from caesura.kinds.music.items import MusicItem, PackedScoreItem, RollItem, ScoreItem, SongItem
 from caesura.kinds.music.midi import Song, read_midi
 from caesura.kinds.music.mxl import ZIP
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.kinds.music.score import Score
-from caesura.sequence import FrameSpec
+from caesura.sequence import FrameSpec, Sequence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -148,6 +149,15 @@ class Music(Kind):
         The likeliest fill would have too few notes (docs/experiments.md).
         """
         return by_agreement(drawn, scores)
+
+    def propose(
+        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    ) -> Shaped[np.ndarray, " places"] | None:
+        """Return what sounds elsewhere in the piece, if all around is alike there and here.
+
+        The net does not remember the bars that it has read; pieces repeat them.
+        """
+        return find_better_echo(sequence, drawn)
 
     def plot(self, fill: Any) -> "Figure":
         from caesura.plots.roll import plot_roll

@@ -94,7 +94,8 @@ def learn_columns(
     """Return the columns that are filled, numbers before categories, then the covariates."""
     known = tables.column_names(loaded[0])
     places = {name: place for place, name in enumerate(known)}
-    parts = {name: [tables.column(one, places[name]) for one in loaded] for name in known}
+    cells = [tables.columns(one) for one in loaded]
+    parts = {name: [one[places[name]] for one in cells] for name in known}
     informing = _chosen(covariates, known, "covariates")
     named = _chosen(named, known, "categorical columns")
     levels: dict[str, tuple[Level, ...]] = {}  # none for numbers

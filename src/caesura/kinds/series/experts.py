@@ -95,19 +95,18 @@ def standardise(table: Any, observed: Any, prior: Prior) -> Standardised:
     return Standardised(x, location, scale)
 
 
-def consult(table: Standardised, observed: Any, valid: Any) -> Experts:
+def consult(x: Any, observed: Any, valid: Any) -> Experts:
     """Return what the experts say about standardised tables.
 
     Parameters
     ----------
-    table
-        Tables [..., T, C].
+    x
+        Tables [..., T, C] as `standardise` gives them: zero where nothing is observed.
     observed
         [..., T, C], False in columns that only pad.
     valid
         [..., T, 1], False in rows that only pad.
     """
-    x = table.x
     xp = _module(x)
     rows = x.shape[-2]
     line = between(x, observed)

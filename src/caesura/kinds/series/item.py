@@ -84,8 +84,9 @@ class TableItem(Item):
         """The standardised table; what is not observed is NaN, which is unknown."""
         kind, rows = self.kind, self.rows
         values = np.full((self.grid.steps, kind.frame.size), np.nan, np.float32)
+        cells = tables.columns(self.original)
         for column, place, inside in zip(kind.columns, self.places, kind.components, strict=True):
-            found = column.read(tables.column(self.original, place))
+            found = column.read(cells[place])
             if column.levels:
                 values[rows, inside] = switches_of(found, len(column.levels))
             else:

@@ -78,6 +78,11 @@ def column(table: Any, place: int) -> Any:
     return table.iloc[:, place] if is_frame(table) else table[:, place]
 
 
+def columns(table: Any) -> list[Any]:
+    """Return all columns, each as `column` does; of many columns that takes less time."""
+    return [own for _, own in table.items()] if is_frame(table) else list(table.T)
+
+
 def numbers(column: Any) -> Float64[np.ndarray, " T"] | None:
     """Return the column as real numbers, NaN where something is missing.
 

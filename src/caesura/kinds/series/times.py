@@ -24,6 +24,19 @@ class Grid(NamedTuple):
     index: Any = None  # the pandas index of all steps, where the rows have times
 
 
+def seconds_of(budget: Any) -> float:
+    """Return a time in seconds; words are as pandas reads them: 30s, 2min, 1h."""
+    import pandas as pd
+
+    try:
+        seconds = pd.Timedelta(budget if isinstance(budget, str) else f"{budget}s").total_seconds()
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):  # also if it is no number
+        raise CaesuraError(f"A budget of time is written as 30s or 2min, not as '{budget}'.")
+    return seconds
+
+
 def times_of(table: Any, column: str) -> Any:
     """Return the times of a pandas table, from its index or a column; None if it has none."""
     import pandas as pd

@@ -10,7 +10,9 @@ import { Work } from "./work.js";
 
 const EXAMPLE = { name: "CO₂ at Mauna Loa", path: "/static/mauna-loa-co2.csv" };
 const AT_ONCE = "pretrained, at once";
+const TUNED = "tuned on this table, half a minute";
 const ITSELF = "trained on this table";
+const ADAPT = { [TUNED]: "quick", [ITSELF]: "full" };
 const TOLD = 200; // rows of the list of numbers
 const CLICK = 4; // pixels: a drag is longer
 const AROUND = 12; // rows that are shown on either side of a gap
@@ -169,8 +171,8 @@ export function startSeries(models) {
       work.say(columns.length ? "Nothing is missing in these columns." : "Choose a column to fill first.");
       return;
     }
-    const own = page.model === null || page.model === ITSELF;
-    const asked = { sequence: page.sequence, model: own ? null : page.model, adapt: page.model === ITSELF ? "full" : "none" };
+    const own = page.model === null || page.model in ADAPT;
+    const asked = { sequence: page.sequence, model: own ? null : page.model, adapt: ADAPT[page.model] ?? "none" };
     if (own) asked.columns = columns.map(({ name }) => name);
     if (page.answer) history.keep(kept());
     page.answer = null;
@@ -189,7 +191,7 @@ export function startSeries(models) {
       draw();
       remember();
       const count = page.answer.columns.reduce((sum, { rows }) => sum + rows.length, 0);
-      const more = page.model === null ? ` For a model that learns this table, choose "${ITSELF}" and fill again.` : "";
+      const more = page.model === null ? ` For a model that learns this table, choose "${TUNED}" or "${ITSELF}" and fill again.` : "";
       return `Filled: ${several(count, "number")}, in ${duration((Date.now() - began) / 1000)}.${more}`;
     }, "Another table is being filled. This one is next in line.");
   }
@@ -332,7 +334,7 @@ export function startSeries(models) {
     { view: $("view-series"), card: $("charts"), button: $("series-open"), input: $("series-file") },
     openFile,
   );
-  options($("series-model"), [AT_ONCE, ITSELF, ...models.map((model) => model.name)], page.model ?? AT_ONCE);
+  options($("series-model"), [AT_ONCE, TUNED, ITSELF, ...models.map((model) => model.name)], page.model ?? AT_ONCE);
   $("series-model").addEventListener("change", (event) => {
     if (table) history.keep(kept());
     page.model = event.target.value === AT_ONCE ? null : event.target.value;

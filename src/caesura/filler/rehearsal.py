@@ -1,0 +1,240 @@
+"""How good a model is on tables: some of what is observed is hidden, filled, and compared.
+
+What is hidden lies in gaps like those of the table. From the comparison comes a report, and how
+much wider the distributions of each column must be for their intervals to hold.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from caesura.filler.columns import Lane, lanes_of, quantiles
+from caesura.kinds.series.experts import Prior, between
+from caesura.nets.rnn import Net
+from caesura.sequence import Span
+
+ROWS, CELLS = 1024, 1 << 15  # looked at: of the middle of a long table, or of several tables
+SHARE = 0.15  # of the observed numbers of a column that are hidden
+STAY = 0.25  # of what is observed in a column is always left
+INTERVAL = 0.9
+AIMED = 0.92  # of the rehearsed numbers inside, since other rows may differ from these
+LEVELS = ((1 - INTERVAL) / 2, 0.5, (1 + INTERVAL) / 2)
+FEW = 20  # numbers that count as much as what is known without them
+NARROWEST, WIDEST = 0.5, 8.0
+
+Values = Float[np.ndarray, "T D"]
+
+
+class Part(NamedTuple):
+    """Some rows of one of several tables, and what is hidden in them."""
+
+    number: int  # of the table
+    first: int  # of the rows
+    table: Values  # NaN where nothing is observed
+    hidden: Bool[np.ndarray, "T D"]
+
+    @property
+    def known(self) -> Values:
+        return np.where(self.hidden, np.nan, self.table)
+
+
+class Rehearsed(NamedTuple):
+    """Numbers that are observed but were hidden, and what the model says about them."""
+
+    column: Int[np.ndarray, " n"]
+    truth: Float[np.ndarray, " n"]
+    low: Float[np.ndarray, " n"]
+    median: Float[np.ndarray, " n"]
+    high: Float[np.ndarray, " n"]
+    line: Float[np.ndarray, " n"]  # between the nearest observed numbers
+
+    def some(self, chosen: Bool[np.ndarray, " n"]) -> "Rehearsed":
+        return Rehearsed(*(part[chosen] for part in self))
+
+    @property
+    def error(self) -> float:
+        """The mean absolute error of the medians; infinite if nothing was hidden."""
+        return float(np.abs(self.median - self.truth).mean()) if len(self.truth) else np.inf
+
+
+class Checked(NamedTuple):
+    """What was found for one column; errors are mean absolute ones, in standard deviations."""
+
+    column: str
+    hidden: int
+    error: float
+    line_error: float  # of the line between the nearest observed numbers
+    inside: float  # the share of hidden numbers in their intervals of 90 %
+
+
+def parts_of(tables: Sequence[Values], columns: int, seed: int = 0) -> list[Part]:
+    """Hide some of what is observed in the first columns of tables.
+
+    Parameters
+    ----------
+    tables
+        Standardised, NaN where nothing is observed. Of many tables, some are taken, and of a long
+        one its middle.
+    columns
+        How many columns, the first, hold numbers; others are hidden together with them.
+    seed
+        Of what is hidden.
+    """
+    rng = np.random.default_rng(seed)
+    most = min(ROWS, max(1, CELLS // tables[0].shape[1]))
+    rows, chosen = 0, []
+    for number in rng.permutation(len(tables)).tolist():
+        first = max(0, (len(tables[number]) - most) // 2)
+        chosen.append((number, first, tables[number][first : first + most]))
+        rows += len(chosen[-1][-1])
+        if rows >= most:
+            break
+    gaps = gaps_of([np.isnan(table) for *_, table in chosen], columns)
+    return [Part(*one, hide(rng, np.isnan(one[-1]), gaps)) for one in chosen]
+
+
+class Rehearsal:
+    """What is hidden in some tables, ready to be filled by one net or several.
+
+    Parameters
+    ----------
+    parts
+        Tables with the same columns.
+    columns
+        How many of them, the first, are compared.
+    prior
+        The means and scales of the columns.
+    """
+
+    def __init__(self, parts: Sequence[Part], columns: int, prior: Prior):
+        self.columns = columns
+        self.table = np.concatenate([part.table for part in parts])
+        self.hidden = np.concatenate([part.hidden for part in parts])
+        self.line = np.concatenate([_line(part.known) for part in parts])
+        self.lanes: dict[int, list[Lane]] = {}  # by their length
+        above = 0
+        for part in parts:
+            nothing = np.ones(part.table.shape[1])
+            for lane in lanes_of(part.known, part.hidden, prior, nothing):
+                rows = Span(above + lane.rows.start, above + lane.rows.stop)
+                self.lanes.setdefault(len(lane.missing), []).append(lane._replace(rows=rows))
+            above += len(part.table)
+
+    def fill(self, net: Net) -> Rehearsed:
+        """Return what the net says about the hidden numbers."""
+        nothing = np.zeros(0)
+        found = [Rehearsed(nothing.astype(int), *([nothing] * 5))]
+        for lanes in self.lanes.values():
+            answer = quantiles(net, lanes, np.array(LEVELS))
+            at = tuple(answer.places.T)
+            low, median, high = answer.values
+            all_of_it = Rehearsed(at[1], self.table[at], low, median, high, self.line[at])
+            # What lacks anyway is filled, too.
+            found.append(all_of_it.some(self.hidden[at] & (at[1] < self.columns)))
+        return Rehearsed(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _line(known: Values) -> Values:
+    return between(np.nan_to_num(known), ~np.isnan(known))
+
+
+class Gap(NamedTuple):
+    """So many steps, missing in some columns at once."""
+
+    length: int
+    columns: Bool[np.ndarray, " D"]
+
+
+def gaps_of(tables: Sequence[Bool[np.ndarray, "_ D"]], columns: int) -> list[list[Gap]]:
+    """Return the gaps of each of the first columns, with the columns that have the same gap."""
+    found: list[list[Gap]] = [[] for _ in range(columns)]
+    for missing in tables:
+        edge = np.diff(missing, axis=0, prepend=False, append=False)
+        for column in range(columns):
+            edges = edge[:, column].nonzero()[0].tolist()
+            for start, stop in zip(edges[::2], edges[1::2], strict=True):
+                same = edge[start] & edge[stop] & missing[start:stop].all(axis=0)
+                found[column].append(Gap(stop - start, same))
+    return found
+
+
+def hide(
+    rng: np.random.Generator, missing: Bool[np.ndarray, "T D"], gaps: list[list[Gap]]
+) -> Bool[np.ndarray, "T D"]:
+    """Return some of the observed places of a table, in gaps like those that its columns have.
+
+    What fails together is hidden together. In a column without a gap, single numbers are hidden.
+    """
+    rows, observed = len(missing), ~missing
+    seen = observed.sum(axis=0)
+    hidden = np.zeros_like(missing)
+    wanted = np.floor(SHARE * seen + rng.random(len(seen)))
+    for column in rng.permutation(len(gaps)):
+        own = gaps[column] or [Gap(1, np.arange(len(seen)) == column)]
+        for _ in range(rows):
+            length, columns = own[int(rng.integers(len(own)))]
+            # A long gap is copied so rarely that as much is hidden as is wanted, on average.
+            lacking = wanted[column] - hidden[:, column].sum()
+            if length > rows or rng.random() * length >= lacking:
+                break
+            to = int(rng.integers(rows - length + 1))
+            more = hidden.copy()
+            more[to : to + length] |= columns
+            more &= observed
+            fits = (observed & ~more).sum(axis=0) >= np.maximum(STAY * seen, 1)
+            hidden = np.where(fits, more, hidden)
+    return hidden
+
+
+def spreads(found: Rehearsed, columns: int) -> Float[np.ndarray, " columns"]:
+    """Return by how much the distributions of each column must be stretched for intervals to hold.
+
+    Around its median, the interval of each hidden number would have to be stretched so much to
+    reach it; of these factors, 92 % are below the answer (a conformal prediction). A column of few
+    hidden numbers leans on the others, and a table of few on 1.
+    """
+    some = found.some((found.high > found.median) & (found.median > found.low))
+    off, column = some.truth - some.median, some.column
+    needed = np.maximum(off / (some.high - some.median), off / (some.low - some.median))
+    each = np.full(columns, _stretch(needed, 0.0))
+    for number in range(columns):
+        each[number] = _stretch(needed[column == number], each[number])
+    return np.exp(np.clip(each, np.log(NARROWEST), np.log(WIDEST)))
+
+
+def _stretch(needed: Float[np.ndarray, " n"], otherwise: float) -> float:
+    """Return the logarithm of the factor."""
+    if not len(needed):
+        return otherwise
+    level = min(1.0, AIMED * (len(needed) + 1) / len(needed))
+    own = np.log(max(np.quantile(needed, level), NARROWEST))
+    return float((len(needed) * own + FEW * otherwise) / (len(needed) + FEW))
+
+
+def report(found: Rehearsed, names: Sequence[str]) -> list[Checked]:
+    """Return how good the model was in each column.
+
+    The intervals in each half of the hidden numbers are stretched as the other half says.
+    """
+    half = np.zeros(len(found.truth), bool)
+    for number in range(len(names)):
+        own = np.flatnonzero(found.column == number)
+        half[own[: len(own) // 2]] = True
+    inside = np.zeros(len(found.truth), bool)
+    for tested in (half, ~half):
+        stretch = spreads(found.some(~tested), len(names))[found.column]
+        low = found.median + stretch * (found.low - found.median)
+        high = found.median + stretch * (found.high - found.median)
+        inside |= tested & (low <= found.truth) & (found.truth <= high)
+    answers = []
+    for number, name in enumerate(names):
+        own = found.column == number
+        if own.any():
+            error, line = (
+                float(np.abs(guess - found.truth)[own].mean())
+                for guess in (found.median, found.line)
+            )
+            answers.append(Checked(name, int(own.sum()), error, line, float(inside[own].mean())))
+    return answers

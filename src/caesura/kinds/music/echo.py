@@ -1,0 +1,107 @@
+"""Echoes: a gap filled as the piece itself goes on elsewhere, where all around it is alike.
+
+Music repeats its bars. A net forgets what it read long ago, so the place in the piece that most
+resembles the surroundings of a gap is looked for, and what sounds there is a fill of its own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from caesura.kinds.music.choice import agreement
+from caesura.sequence import Sequence, Span
+
+SHORTEST = 8  # steps: around a shorter gap, as much is compared as around one of these
+REACH = 3  # lengths of the gap, on either side
+
+
+class Echo(NamedTuple):
+    """What sounds elsewhere, and how much the surroundings there resemble those of the gap."""
+
+    values: Shaped[np.ndarray, "n D"]
+    resemblance: float  # F1 of the notes around, in which near steps count more
+
+
+def find_echo(sequence: Sequence, gap: Span) -> Echo | None:
+    """Return the echo of a gap, or None if nothing sounds around it or there is no such place.
+
+    Of places that resemble it equally, the nearest is taken.
+
+    Examples
+    --------
+    >>> roll = np.zeros((24, 88), np.int8)
+    >>> roll[[4, 5, 12, 13, 20, 21], 40] = 1  # every eight steps
+    >>> missing = np.zeros(roll.shape, bool)
+    >>> missing[12:16] = True
+    >>> echo = find_echo(Sequence(np.where(missing, 0, roll), missing), Span(12, 16))
+    >>> echo.values[:, 40].tolist(), echo.resemblance
+    ([1, 1, 0, 0], 1.0)
+    """
+    steps, size = len(sequence), gap.stop - gap.start
+    scale = max(size, SHORTEST)
+    first, last = max(0, gap.start - REACH * scale), min(steps, gap.stop + REACH * scale)
+    places = np.arange(first, last)
+    distance = np.maximum(np.maximum(gap.start - 1 - places, places - gap.stop), 0)
+    weights = 0.5 ** (distance / scale)
+    heard = np.where(sequence.missing, 0, sequence.values).astype(np.float32)
+    target = weights[:, None] * heard[first:last]
+    observed = weights[:, None] * ~sequence.missing[first:last]
+    shifts = _possible(sequence, gap)
+    if not len(shifts) or not target.any():
+        return None
+    both = _sums(target.astype(np.float32) @ heard.T, first, shifts)
+    there = _sums(observed.astype(np.float32) @ heard.T, first, shifts)
+    resemblance = 2 * both / (target.sum() + there)
+    best = np.lexsort((np.abs(shifts), -resemblance.round(6)))[0]
+    source = gap.start + int(shifts[best])
+    return Echo(sequence.values[source : source + size], float(resemblance[best]))
+
+
+def _possible(sequence: Sequence, gap: Span) -> Int[np.ndarray, " shifts"]:
+    """Return how far away a fill may be copied from: where all that is missing here is observed."""
+    wanted = sequence.missing[gap.start : gap.stop]
+    size = gap.stop - gap.start
+    return np.array(
+        [
+            start - gap.start
+            for start in range(len(sequence) - size + 1)
+            if not np.any(wanted & sequence.missing[start : start + size])
+        ],
+        int,
+    )
+
+
+def _sums(
+    products: Float[np.ndarray, "n T"], first: int, shifts: Int[np.ndarray, " shifts"]
+) -> Float[np.ndarray, " shifts"]:
+    """Return the sum over all steps t of the product of t and t + shift; there is nothing outside
+    of the piece."""
+    # The step t is the row t − first, and the column of t + shift is on the same diagonal for all.
+    return np.array([np.trace(products, offset=first + shift) for shift in shifts.tolist()])
+
+
+def find_better_echo(
+    sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+) -> Shaped[np.ndarray, " places"] | None:
+    """Return the echoes of all gaps at the missing places, if they are better than random fills.
+
+    The random fills stand for what the truth may be: the best of them is expected to agree with it
+    as it does with the others. An echo is expected to agree with it as the notes around them do,
+    which promises a little too much where they differ a lot (docs/experiments.md). Only gaps in
+    which all keys are missing have echoes: elsewhere in the piece, one voice is not told from the
+    others.
+    """
+    whole = sequence.missing.all(axis=1)
+    if len(drawn) < 2 or np.any(whole != sequence.missing_steps):
+        return None
+    values, expected = sequence.values.copy(), 0.0
+    for gap in sequence.gaps:
+        echo = find_echo(sequence, gap)
+        if echo is None:
+            return None
+        values[gap.start : gap.stop] = echo.values
+        expected += echo.resemblance * (gap.stop - gap.start) / int(whole.sum())
+    with_itself = 1 / len(drawn)
+    best = (agreement(drawn, recall=1.0).max() - with_itself) / (1 - with_itself)
+    return values[sequence.missing] if expected > best else None
