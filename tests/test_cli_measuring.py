@@ -79,6 +79,10 @@ def test_info_shows_where_a_model_comes_from(folder):
     assert "There is no file" in mistake("info", folder / "none")
 
 
+def test_info_names_the_strategy_that_a_loaded_model_has():
+    assert json.loads(ask("info", "text", "--json"))["strategy"] == caesura.load("text").strategy
+
+
 def test_sparkline():
     assert sparkline([3.0, 2.0, None, 1.0]) == "█▅ ▁"
     assert sparkline([1.0]) == "▁"

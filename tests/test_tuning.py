@@ -84,7 +84,7 @@ def test_what_is_held_out_is_not_learnt_from(monkeypatch):
     filler = untrained(table)
     seen = {}
 
-    def pool(rng, tables, *_):
+    def pool(rng, net, tables, *_):
         seen["known"] = tables[0]
 
     monkeypatch.setattr(tuning, "_pool", pool)

@@ -6,7 +6,7 @@ from typing import Any
 from caesura.cli.options import Json, ModelArgument
 from caesura.cli.output import answer_json, answer_table
 from caesura.errors import CaesuraError, one_line
-from caesura.pretrained import find_model
+from caesura.pretrained import default_strategy, find_model
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 48  # characters of a curve
@@ -18,6 +18,7 @@ def info(model: ModelArgument, json: Json = False) -> None:
 
     weights = find_model(model)
     told = read_info(weights)
+    told["strategy"] = default_strategy(model) or told["strategy"]  # as `caesura.load` has it
     if json:
         answer_json(told)
         return
