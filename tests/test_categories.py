@@ -82,6 +82,7 @@ def test_log_prob_counts_the_nats_of_levels(imputer):
     assert total == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_best_is_the_median_with_the_likeliest_levels_and_its_score_is_log_probs(imputer):
     given, filler = table(), imputer.filler_
     found = filler.fill(given, draws=9, seed=1)

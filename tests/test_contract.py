@@ -197,7 +197,7 @@ def three_windows(strategy: Strategy, net: Nets) -> tuple[list[Window], Window]:
     return alone, around_each(net, sequences, spans, stops)
 
 
-SLOW = ("bayes", "gsn", "sir")
+SLOW = ("bayes", "gsn", "nade", "oneway", "sir")
 EACH = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in STRATEGIES]
 
 

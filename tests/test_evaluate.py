@@ -48,7 +48,7 @@ def score_alone(net, strategy, values, gap):
 
 
 @pytest.mark.parametrize("state_bytes", [1, 10**6], ids=["one by one", "side by side"])
-@pytest.mark.parametrize("name", ["nade", "onegram"])
+@pytest.mark.parametrize("name", [pytest.param("nade", marks=pytest.mark.slow), "onegram"])
 def test_every_gap_counts_once_as_if_it_were_alone(name, state_bytes, monkeypatch):
     monkeypatch.setattr(scoring_gaps, "room", lambda: Room(gaps=4, state_bytes=state_bytes))
     strategy = STRATEGIES[name]()

@@ -24,7 +24,7 @@ def same(one: Fill, two: Fill) -> None:
 
 @pytest.mark.parametrize(
     "strategy",
-    [n if n in ("nade", "onegram") else pytest.param(n, marks=pytest.mark.slow) for n in DISCRETE],
+    [n if n == "onegram" else pytest.param(n, marks=pytest.mark.slow) for n in DISCRETE],
 )
 def test_company_changes_nothing(strategy):
     filler = text_filler()

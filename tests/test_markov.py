@@ -65,6 +65,7 @@ def nets():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -119,7 +119,7 @@ SMALL = {
 }
 
 
-FAST = ("two particles", "switches")
+FAST = ("switches",)
 
 
 @pytest.mark.parametrize(

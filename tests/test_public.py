@@ -71,7 +71,12 @@ WITH_EXAMPLES = sorted(
 )
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+TRAINS = "caesura.filler.series_fill"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == TRAINS else n for n in WITH_EXAMPLES]
+)
 def test_the_examples_run(name):
     assert doctest.testmod(import_module(name)).failed == 0
 

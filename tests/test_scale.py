@@ -224,6 +224,7 @@ def test_mistakes_are_known_before_the_directory_is_made(model, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_file_is_opened_once_and_the_model_is_loaded_once(model, tmp_path, monkeypatch):
     folder, opened, loaded = tmp_path / "in", [], []
     folder.mkdir()

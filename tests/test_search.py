@@ -154,6 +154,7 @@ def test_the_normaliser_is_right_on_average(large, beam):
     assert 0.8 < stated / total.std() < 1.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "width"), [("cb_____ac", 60), ("c_ab_c__b", 30)])
 def test_the_truth_is_as_near_as_the_standard_error_says(text, width):
     """Also where the beam holds so much that few random fills, or none, are outside of it."""

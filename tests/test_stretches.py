@@ -160,6 +160,7 @@ def test_draws_are_the_same_on_any_number_of_devices(tmp_path):
     assert len(np.unique(found[0][:, 0])) == 40  # the parts are not the same
 
 
+@pytest.mark.slow
 def test_the_number_of_draws_does_not_change_the_first_of_them():
     filler, text = text_filler(), "the q____ fox"
     few = filler.fill_many([Request(text, samples=8, draws=8, strategy="nade")])[0]

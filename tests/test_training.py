@@ -150,7 +150,12 @@ def test_nade_masked_predicts_its_gaps_alone():
     assert np.array_equal(example.targets, gaps & (np.arange(10) < 9))
 
 
-@pytest.mark.parametrize("head", FRAME_OF_HEAD)
+SLOW = ("mixture", "weighing")
+
+
+@pytest.mark.parametrize(
+    "head", [pytest.param(h, marks=pytest.mark.slow) if h in SLOW else h for h in FRAME_OF_HEAD]
+)
 def test_the_loss_is_the_sum_over_targets(head):
     net = make_net("bidirectional", head)
     values = np.stack([random_values(net.frame, 6, seed) for seed in (0, 1)], axis=1)
