@@ -43,7 +43,7 @@ from caesura.sequence import runs
 BEFORE, AFTER = 500, 300
 TOPS = (1, 5, 20)
 GROUPS = {"1–10": range(1, 11), "11–20": range(11, 21)}
-LENGTHS = range(1, 13)  # of gaps whose length is not told
+LENGTHS = range(1, 11)  # of gaps whose length is not told
 BATCH = 16  # requests at a time
 RESULTS = Path(__file__).parent / "cards"
 BINS = 10
