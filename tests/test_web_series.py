@@ -1,5 +1,6 @@
 """Tables over HTTP: what `caesura fill series` fills them with, told while it comes about."""
 
+import asyncio
 import contextlib
 import json
 import threading
@@ -16,7 +17,7 @@ from fastapi.testclient import TestClient
 import caesura
 from caesura.training.loop import Stopped
 from caesura.training.train import train
-from caesura.web import Limits, make_app, tables
+from caesura.web import Limits, fits, make_app, tables
 from caesura.web.fits import Fits
 from caesura.web.limits import COLUMNS, CSV_CHARACTERS, MISSING, ROWS
 from caesura.web.queue import Line
@@ -333,20 +334,44 @@ def test_what_goes_wrong_in_a_fit_is_said_in_its_last_line(monkeypatch):
     assert told[-1] == {"detail": "Something went wrong on the server; its log says what."}
 
 
-def test_fits_give_way_to_short_work():
-    """A fit asks whether it shall stop, and gets no answer while others wait or are worked on."""
-    import asyncio
+class Stays:
+    """A client that does not leave."""
 
+    async def receive(self):
+        await asyncio.Event().wait()
+
+
+def test_a_short_fit_does_not_give_way():
+    """It ends while others are worked on."""
+    let = threading.Event()
+
+    def fit(report, stop):
+        return [stop() for _ in range(5)]
+
+    async def both():
+        short, long = Line(8, 8, 30.0), Line(8, 1, 30.0)
+        working = asyncio.create_task(short.run(lambda *_: [let.wait(20)], None))
+        await asyncio.sleep(0.1)
+        told = [one async for one in Fits(long, before=short).run(fit, Stays())]
+        assert told[-1] == [False] * 5
+        assert not working.done()
+        let.set()
+        await working
+        short.close()
+        long.close()
+
+    asyncio.run(asyncio.wait_for(both(), 5))
+
+
+def test_fits_give_way_to_short_work(monkeypatch):
+    """A fit asks whether it shall stop, and gets no answer while others wait or are worked on."""
+    monkeypatch.setattr(fits, "PIECE", 0.05)
     moves, let = [], threading.Event()
 
     def fit(report, stop):
         while not stop():
             moves.append(time.monotonic())
             time.sleep(0.01)
-
-    class Stays:
-        async def receive(self):
-            await asyncio.Event().wait()
 
     async def both():
         short, long = Line(8, 8, 30.0), Line(8, 1, 30.0)

@@ -1,6 +1,7 @@
 """Long work that reports its progress: it gives way to short work, and can be stopped."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from caesura.web.gone import GoneError, unless_gone
 from caesura.web.queue import ClosedError, Line
 from caesura.web.schemas import FitWaits
 
+PIECE = 1.0  # seconds that a fit works before it gives way: a short one never does
 PATIENCE = 10.0  # seconds that a fit stands still at most before it makes another move
 
 Fit = Callable[[Callable[[Any], None], Callable[[], bool]], Any]  # of `report` and `stop`
@@ -18,8 +20,8 @@ Fit = Callable[[Callable[[Any], None], Callable[[], bool]], Any]  # of `report` 
 class Fits:
     """Fits wait in a line of their own and are done one after the other.
 
-    When a fit asks whether it should stop, it stands still while anybody waits in `before`, the
-    line of short work. So short work never waits for more than a moment of training.
+    When a fit that has worked for a while asks whether it should stop, it stands still as long as
+    anybody waits in `before`, the line of short work. So short work never waits for long.
     """
 
     def __init__(self, line: Line, before: Line) -> None:
@@ -43,8 +45,13 @@ class Fits:
             loop.call_soon_threadsafe(told.put_nowait, progress)
 
         def work(_: Sequence[Any], left: Callable[[], bool]) -> list[Any]:
+            began = time.monotonic()
+
             def stop() -> bool:
-                self._before.give_way(PATIENCE)
+                nonlocal began
+                if time.monotonic() - began >= PIECE:
+                    self._before.give_way(PATIENCE)
+                    began = time.monotonic()
                 return left()
 
             return [fit(report, stop)]
