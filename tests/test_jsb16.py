@@ -13,6 +13,8 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 import chorale_echoes
 import chorale_nets
+import chorale_protocols
+import chorale_sets
 import jsb16
 
 from caesura.hardware import Tuning
@@ -26,13 +28,13 @@ def random_piece(steps: int, values: int = 47, seed: int = 0) -> np.ndarray:
 
 
 def set_of(*pieces: np.ndarray):
-    return jsb16.make_set(list(pieces), [random_piece(30, values=3, seed=9)])
+    return chorale_sets.make_set(list(pieces), [random_piece(30, values=3, seed=9)])
 
 
 def chorales_of(*pieces: np.ndarray):
     chosen = set_of(*pieces)
     piece = jnp.arange(len(pieces))
-    return jsb16.stretch(chosen, piece, jnp.zeros_like(piece), chosen.values.shape[1])
+    return chorale_sets.stretch(chosen, piece, jnp.zeros_like(piece), chosen.values.shape[1])
 
 
 def small(name: str, count: int = 2):
@@ -54,7 +56,7 @@ def by_past(net, chorales, seen):
 
 @eqx.filter_jit
 def evaluate(nets, chorales):
-    return jsb16.chronological(nets, chorales, TUNING)
+    return chorale_protocols.chronological(nets, chorales, TUNING)
 
 
 @eqx.filter_jit
@@ -103,7 +105,7 @@ def test_an_echo_of_another_chorale_is_found_in_any_key_and_not_in_the_chorale_i
 
 def test_a_transposed_chorale_has_transposed_echoes():
     piece = np.tile(random_piece(12, values=30), (3, 1))
-    up, other = jsb16.transpose(chorales_of(piece), jnp.array([3])), chorales_of(piece + 3)
+    up, other = chorale_sets.transpose(chorales_of(piece), jnp.array([3])), chorales_of(piece + 3)
     assert jnp.all(up.echo_lengths == other.echo_lengths)
     assert jnp.all(up.echoes == other.echoes)
     assert jnp.all(up.values == other.values)
@@ -168,9 +170,10 @@ def test_the_probability_of_a_step_is_the_mean_over_all_orders_of_its_voices():
 
 @pytest.mark.slow
 def test_the_probabilities_of_all_frames_sum_to_one(monkeypatch):
-    for module in (chorale_nets, chorale_echoes, jsb16):
+    for module in (chorale_nets, chorale_echoes, chorale_sets):
         monkeypatch.setattr(module, "PITCHES", 2)
         monkeypatch.setattr(module, "REST", 2)
+    monkeypatch.setattr(chorale_protocols, "REST", 2)
     monkeypatch.setattr(chorale_nets, "VALUES", 3)
     frames = list(itertools.product(range(3), repeat=4))
     beginning = random_piece(3, values=3)
@@ -184,8 +187,8 @@ def test_the_probabilities_of_all_frames_sum_to_one(monkeypatch):
 def test_several_keys_are_several_distributions_of_the_same_chorale():
     nets, piece = small("past", 1), random_piece(4, values=40)
     piece[2, 1] = 45  # which no key above has
-    found = jsb16.chronological(nets, chorales_of(piece), TUNING, shifts=(0, 2))
-    only, moved = chorales_of(piece), jsb16.transpose(chorales_of(piece), jnp.array([2]))
+    found = chorale_protocols.chronological(nets, chorales_of(piece), TUNING, shifts=(0, 2))
+    only, moved = chorales_of(piece), chorale_sets.transpose(chorales_of(piece), jnp.array([2]))
     assert moved.values[2, 0, 1] == chorale_nets.REST
 
     def conditional(seen: tuple[int, ...], voice: int) -> np.ndarray:
@@ -193,7 +196,7 @@ def test_several_keys_are_several_distributions_of_the_same_chorale():
         each = []
         for chorales in (only, moved):
             log_probs = by_past(one_of(nets), chorales, shown)
-            each.append(np.exp(jsb16.of_values(log_probs, chorales.values))[:, 0, voice])
+            each.append(np.exp(chorale_sets.of_values(log_probs, chorales.values))[:, 0, voice])
         each[1][2] *= voice != 1
         return np.mean(each, axis=0)
 
@@ -215,18 +218,19 @@ def test_the_losses_are_means_over_the_orders_that_the_protocols_use():
         for i in range(4):
             shown = jnp.broadcast_to(jnp.isin(jnp.arange(4), jnp.array(order[:i])), (4, 1, 4))
             log_probs = by_past(net, chorales, shown)
-            total -= jsb16.of_values(log_probs, chorales.values)[:, 0, order[i]].mean() / 24 / 4
+            nats = -chorale_sets.of_values(log_probs, chorales.values)[:, 0, order[i]]
+            total += nats.mean() / 24 / 4
     assert float(losses.mean()) == pytest.approx(float(total), rel=0.02)
 
 
 @pytest.mark.slow
 def test_orderless_is_what_a_loop_over_the_cells_gives(monkeypatch):
-    monkeypatch.setattr(jsb16, "SEEN", 4)
+    monkeypatch.setattr(chorale_protocols, "SEEN", 4)
     pieces = [random_piece(3), random_piece(2, seed=1), random_piece(7, seed=2)]
     nets, orders = small("around"), 2
     chosen = set_of(*pieces)
-    found = jsb16.measure_orderless(nets, chosen, TUNING, orders, seed=5, copies=7)
-    ranks = jsb16.orders_of(chosen.lengths, 7, orders, seed=5)
+    found = chorale_protocols.measure_orderless(nets, chosen, TUNING, orders, seed=5, copies=7)
+    ranks = chorale_protocols.orders_of(chosen.lengths, 7, orders, seed=5)
     single, mean = [], []
     for p, piece in enumerate(pieces):
         chorales, probs = chorales_of(piece), np.zeros((orders, len(piece), 4))
@@ -249,7 +253,8 @@ def test_orderless_is_what_a_loop_over_the_cells_gives(monkeypatch):
         mean.append(-np.log(probs.mean(0)).flatten())
     for got, one, all_orders in zip(found, single, mean, strict=True):
         np.testing.assert_allclose(got, one, rtol=1e-4)
-        np.testing.assert_allclose(jsb16.mean_in_probability(got), all_orders, rtol=1e-4)
+        together = chorale_protocols.mean_in_probability(got)
+        np.testing.assert_allclose(together, all_orders, rtol=1e-4)
 
 
 def test_any_number_of_cells_is_shown_equally_often():

@@ -68,9 +68,9 @@ def series(
 
     By default the pretrained model `series` fills the table at once. With --adapt quick, it is
     tuned on the table first. With --adapt full, a model is trained on the table alone, which takes
-    about a minute. Gaps get the medians, or the most
-    probable level. Every other cell of a CSV file is written as it was read; columns of many
-    different words stay as they are. The paths of the files that were written go to stdout.
+    about a minute. Gaps get the medians, or the most probable level. Every other cell of a CSV file
+    is written as it was read; columns of many different words stay as they are. The paths of the
+    files that were written go to stdout.
 
     Parameters
     ----------
