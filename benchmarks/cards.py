@@ -70,8 +70,10 @@ CARDS = {
     "music": Card(
         sets=("nottingham", "musedata", "piano_midi"),
         serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
-        "notes, and several fills to choose from. The best fill is the draw whose notes agree best "
-        "with those of all draws: the most probable draw would have too few notes. Where another "
+        "notes, and several fills to choose from, at once: the default strategy, `bothways`, "
+        "compiles nothing. By `sir`, which takes seconds, gaps have 2 to 6 % fewer nats (below). "
+        "The best fill is the draw whose notes agree best with those of all draws, among those "
+        "with a usual number of notes: the most probable draw would have too few. Where another "
         "place in the piece has surroundings that are more alike than the draws are, the best fill "
         "is what sounds there.",
         fails="It only sees which of the 88 keys sound at each eighth note. It does not see "

@@ -84,6 +84,7 @@ class Passes:
         walks = [_Walk.begin(self.ends, side, leftward) for side in self.sides]
         for i in range(int(self.ends.max())):
             walks = [walk.go_on(self.ends, i) for walk in walks]
+            walks = [walk for walk in walks if len(walk.rows)]
             at = [walk.at(self.ends, i) for walk in walks]
             asked = [np.flatnonzero(self.asked[rows, t]) for rows, _, t in at]
             contexts = [
