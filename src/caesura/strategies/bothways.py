@@ -50,9 +50,9 @@ class BothWays(Strategy):
         return True
 
     def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
-        # By NumPy, in units of about a millisecond: what is around the window is read, and a step
-        # costs something however many fills take it (docs/performance.md).
-        return 36 + width * (4 + samples)
+        # By NumPy, in units of 0.6 ms of a core: what is around the window is read, and a step costs
+        # something however many fills take it (docs/performance.md).
+        return 50 + width * (6 + samples)
 
     def draw(self, key: Any, net: Net, window: Window, samples: int) -> Shaped[Numbers, "B S W D"]:
         """Return fills whose directions alternate; the first direction is random."""
