@@ -50,8 +50,8 @@ class BothWays(Strategy):
         return True
 
     def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
-        # By NumPy, in units of 0.6 ms of a core: what is around the window is read, and a step costs
-        # something however many fills take it (benchmarks/music_cost.py).
+        # By NumPy, in units of 0.6 ms of a core: what is around the window is read, and a step
+        # costs something however many fills take it (benchmarks/music_cost.py).
         return 40 + width * (8 + samples)
 
     def draw(self, key: Any, net: Net, window: Window, samples: int) -> Shaped[Numbers, "B S W D"]:
