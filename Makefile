@@ -70,7 +70,7 @@ site: .venv/.ready  ## build the documentation as a site: site/index.html
 
 release: .venv/.ready  ## build the packages, check them, and try the wheel in clean environments
 	$(PIP) build twine
-	$(PY) .ci/release.py
+	$(PY) .ci/release.py $(STEPS)
 
 .venv/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "caesura needs Python 3.11 or later")'
