@@ -201,7 +201,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
         + ".",
         f"## Test: gaps of {results['gap']} steps",
-        f"Nats of a whole gap with its standard error, over gaps spread evenly over the first "
+        f"Nats of a whole gap, with the standard error. The gaps are spread evenly over the first "
         f"{results['steps']} steps of the test split (or all of it), at least {results['margin']} "
         f"steps from the ends. ({results['machine']}.) Not measured: {_unmeasured(results)}.",
         _table(
@@ -220,9 +220,9 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
             ],
         ),
         "## Calibration",
-        f"Each step of a gap by itself. The statement is that {STATEMENT[frame]}; the calibration "
-        f"error is the mean difference between the stated share and the true one, in {BINS} bins. "
-        f"With `{default}`, the default, by position in the gap:",
+        f"Each step of a gap is predicted by itself. The statement is that {STATEMENT[frame]}. The "
+        f"calibration error is the mean difference between the stated share and the true share, in "
+        f"{BINS} bins. With `{default}`, the default, by position in the gap:",
         _table(
             ["set", "position", *COLUMNS[frame].values()],
             [
@@ -231,7 +231,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
                 for step in range(results["gap"])
             ],
         ),
-        "and by what is stated, at all positions:",
+        "By what is stated, at all positions:",
         _table(
             ["set", "statements", "stated", "true"],
             [
