@@ -78,7 +78,7 @@ def _plain(text: str) -> str:
     marks = re.compile(r"(?<!\w)_|_(?!\w)|[*]")
 
     def shown(part: str) -> str:
-        # Not "\\<", which only some dialects of Markdown know.
+        # Not "\<", which only some dialects of Markdown know.
         return part if part.startswith("`") else marks.sub(r"\\\g<0>", part.replace("<", "&lt;"))
 
     return "".join(map(shown, parts))
