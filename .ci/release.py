@@ -9,7 +9,8 @@ extras   each extra alone; extras of gigabytes are not installed: pip only looks
          fit together
 types    a user's program under mypy and pyright
 lowest   the lowest packages that pyproject.toml declares, with some tests
-tests    the tests except the slow ones, against the wheel, on the first Python
+tests    the tests against the wheel, on the first Python, without those that are slow or drive a
+         browser: `make test-all` runs these with the same code
 
 The steps that run and what was not tried are printed at the end.
 """
@@ -154,7 +155,8 @@ def try_tests(trial: Trial) -> None:
     """Run the tests against the wheel."""
     say("the tests, against the wheel")
     full = environment(trial.place / "full", trial.first, f"{trial.wheel}[dev]")
-    run(full, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "not slow", TESTS)
+    marks = "not slow and not browser"
+    run(full, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", marks, TESTS)
 
 
 def tag_agrees() -> None:
