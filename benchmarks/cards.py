@@ -71,9 +71,8 @@ CARDS = {
         sets=("nottingham", "musedata", "piano_midi"),
         serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
         "notes, and several fills to choose from. The best fill is the draw whose notes agree best "
-        "with those of all draws: the most probable draw would have too few notes. Where another "
-        "place in the piece has surroundings that are more alike than the draws are, the best fill "
-        "is what sounds there.",
+        "with those of all draws: the most probable draw would have too few notes. If another "
+        "place of the piece is similar enough, the best fill is a copy of that place.",
         fails="It only sees which of the 88 keys sound at each eighth note. It does not see "
         "dynamics, the pedal, drums or rhythms finer than the grid, and cannot tell a long note "
         "from a note that is played again. Fills in styles other than those of its sources are "

@@ -154,18 +154,18 @@ def _trainings(results: list[Result]) -> str:
             paper.DATASETS[r.dataset],
             f"`{r.recipe}`",
             r.settings,
+            f"`{r.fingerprint[:8]}`",
+            r.hardware,
+            str(r.seed),
             f"{r.updates} of {r.planned_updates}",
             f"{r.nats:.4f}",
             f"{r.seconds:.0f}",
-            r.hardware,
-            str(r.seed),
-            f"`{r.fingerprint}`",
         ]
         for r in results
         if r.item == MODELS
     ]
-    header = ["set", "recipe", "fields", "updates", "validation NLL", "seconds", "hardware"]
-    return table([*header, "seed", "fingerprint"], rows, left=3)
+    header = ["set", "recipe", "fields", "fingerprint", "hardware", "seed"]
+    return table([*header, "updates", "validation NLL", "seconds"], rows, left=5)
 
 
 def _settings(results: list[Result]) -> str:
