@@ -223,6 +223,8 @@ class Fill:
         """What a notebook shows: the filled places, shaded by how sure the model is of them."""
         error = self.log_prob.standard_error
         nats = f"{float(self.log_prob):.2f}" + (f" ± {error:.2f}" if error else "")
+        if np.isinf(error):
+            nats = f"very roughly {float(self.log_prob):.2f}"
         return page(self._title(len(self.places), nats), self.kind.html(self))
 
     def _title(self, count: int, nats: str) -> str:
