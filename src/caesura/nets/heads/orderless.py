@@ -140,14 +140,14 @@ class Orderless(Head):
         def visit(
             a: Float[Numbers, "H *B"], i: tuple[Numbers, ...]
         ) -> tuple[Numbers, tuple[Numbers, Numbers]]:
-            linear, v_y, w_v, w_o, given, missing = i
+            linear, v_y, w, given, missing = i
             log_odds = linear + xp.dot(v_y, gelu(a))
             x = choose(log_odds, given)
-            a = a + xp.where(missing, plus(xp.multiply.outer(w_v, x), w_o), 0.0)
-            return a, (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
+            told = xp.stack([xp.where(missing, x, 0), missing]).astype(w.dtype)
+            return a + product(w, told), (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
 
-        components = (self.V_y, self.W_v.T, self.W_o.T, given, query.missing)
-        return scan(visit, start, (self._linear(query), *components))
+        W = xp.stack([self.W_v.T, self.W_o.T], axis=2)  # for a value, and for that it is observed
+        return scan(visit, start, (self._linear(query), self.V_y, W, given, query.missing))
 
 
 def _log_prob(log_odds: Float[Numbers, "*D"], x: Shaped[Numbers, "*D"]) -> Float[Numbers, "*D"]:
