@@ -3,6 +3,9 @@
 After Uria, Murray and Larochelle (2014), *A deep and tractable density estimator*. One hidden layer
 sees the context and the observed components, and gives the log-odds of all others. The probability
 of a frame is the chain rule from the first component to the last.
+
+A component with the values 0 to R has R log-odds: of being above 0, of being above 1 given that it
+is above 0, and so on. So a key first sounds or not, and one that sounds is struck or held.
 """
 
 from collections.abc import Callable
@@ -15,44 +18,46 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from caesura.errors import whole_number
 from caesura.nets.cells import glorot, product
-from caesura.nets.frames import Binary, Frame
+from caesura.nets.frames import Frame, Keyboard
 from caesura.nets.heads.base import Head, Query, from_states
 
 PREFIXES = 0.5  # the share of prefixes of the order among the subsets shown in training
 
-Choose = Callable[[Float[Array, ""], Shaped[Array, ""]], Shaped[Array, ""]]
+Choose = Callable[[Float[Array, " R"], Shaped[Array, ""]], Shaped[Array, ""]]
 
 
 class Orderless(Head):
-    """D switches, each given the context and the switches before it.
+    """D switches or keys, each given the context and those before it.
 
     It is trained on all orders but used in one, from low to high. On chorales, that order is better
     than the reverse.
     """
 
-    frames: ClassVar[type[Frame]] = Binary
+    frames: ClassVar[type[Frame]] = Keyboard
 
+    # O = R·D: "above 0" for all components, then "above 1" for all, and so on.
     frame: Frame
-    W_y: Float[Array, "D C"]
-    b_y: Float[Array, " D"]
+    W_y: Float[Array, "O C"]
+    b_y: Float[Array, " O"]
     W_z: Float[Array, "H C"]
     b_z: Float[Array, " H"]
-    W_v: Float[Array, "H D"]  # from the values of what is observed
+    W_v: Float[Array, "H O"]  # from the values of what is observed
     W_o: Float[Array, "H D"]  # from which components are observed
-    V_y: Float[Array, "D H"]
+    V_y: Float[Array, "O H"]
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         whole_number("head_hidden", hidden, 1)
         key_v, key_o, key_y, key_z, *keys = jax.random.split(key, 4 + len(sizes))
         D, context = frame.components, sum(sizes)
+        odds = (frame.cardinality - 1) * D
         self.frame = frame
-        self.W_y = from_states(keys, D, sizes)
-        self.b_y = jnp.zeros(D)
+        self.W_y = from_states(keys, odds, sizes)
+        self.b_y = jnp.zeros(odds)
         self.W_z = glorot(key_z, hidden, context)
         self.b_z = jnp.zeros(hidden)
-        self.W_v = glorot(key_v, hidden, D)
+        self.W_v = glorot(key_v, hidden, odds)
         self.W_o = glorot(key_o, hidden, D)
-        self.V_y = glorot(key_y, D, hidden)
+        self.V_y = glorot(key_y, odds, hidden)
 
     @property
     def hidden(self) -> int:
@@ -70,15 +75,17 @@ class Orderless(Head):
         start = self._hidden(query, ~missing & ~self.frame.unknown(frame))
         noise = jax.random.uniform(key_values, frame.shape)
 
-        def draw(log_odds: Float[Array, ""], noise: Float[Array, ""]) -> Shaped[Array, ""]:
-            return (noise < jax.nn.sigmoid(log_odds)).astype(frame.dtype)
+        def draw(log_odds: Float[Array, " R"], noise: Float[Array, ""]) -> Shaped[Array, ""]:
+            above = jnp.cumprod(jax.nn.sigmoid(log_odds), axis=0)  # P(x > r)
+            return jnp.sum(noise < above, axis=0).astype(frame.dtype)
 
         drawn, _ = self._walk(query, start, noise, draw)
         return jnp.where(missing, drawn, frame)
 
     def marginals(self, query: Query) -> Float[Array, "D K"]:
         log_odds = self._log_odds(query, ~query.missing & ~self.frame.unknown(query.frame))
-        return jnp.stack([jax.nn.log_sigmoid(-log_odds), jax.nn.log_sigmoid(log_odds)], axis=1)
+        every = (_log_prob(log_odds, value) for value in range(self.frame.cardinality))
+        return jnp.stack(list(every), axis=1)
 
     def objective(self, key: PRNGKeyArray, query: Query) -> Float[Array, ""]:
         """Show a random subset of the missing components; return the weighted loss of the others.
@@ -92,9 +99,10 @@ class Orderless(Head):
         known = ~self.frame.unknown(frame)
         scored = missing & known
         count = jnp.sum(scored)
+        fillable = int(np.sum(self.frame.fillable))
         place = jnp.where(
             jax.random.bernoulli(key_kind, PREFIXES),
-            jnp.asarray(np.arange(1, frame.size + 1) / (frame.size + 1), jnp.float32),
+            jnp.asarray(np.arange(1, frame.size + 1) / (fillable + 1), jnp.float32),
             jax.random.uniform(key_set, frame.shape),
         )
         shown = scored & (place < jax.random.uniform(key_shown))
@@ -105,14 +113,22 @@ class Orderless(Head):
 
     def _hidden(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, " H"]:
         """Return the pre-activations of the hidden layer."""
-        values = jnp.where(observed, query.frame, 0).astype(self.W_v.dtype)
-        of_frame = product(self.W_v, values) + product(self.W_o, observed.astype(self.W_o.dtype))
+        values = jnp.where(observed, query.frame, 0)
+        bits = jnp.concatenate([values > r for r in range(self.frame.cardinality - 1)])
+        of_frame = product(self.W_v, bits.astype(self.W_v.dtype))
+        of_frame += product(self.W_o, observed.astype(self.W_o.dtype))
         return product(self.W_z, query.context) + self.b_z + of_frame
 
-    def _log_odds(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, " D"]:
+    def _log_odds(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, "R D"]:
         """Return the log-odds of every component that is not observed, given the observed ones."""
         z = jax.nn.gelu(self._hidden(query, observed)).astype(self.V_y.dtype)
-        return product(self.W_y, query.context) + self.b_y + product(self.V_y, z)
+        return self._linear(query) + self._by_odds(product(self.V_y, z))
+
+    def _linear(self, query: Query) -> Float[Array, "R D"]:
+        return self._by_odds(product(self.W_y, query.context) + self.b_y)
+
+    def _by_odds(self, rows: Float[Array, "O *n"]) -> Float[Array, "R D *n"]:
+        return rows.reshape(-1, self.frame.components, *rows.shape[1:])
 
     def _walk(
         self,
@@ -123,21 +139,28 @@ class Orderless(Head):
     ) -> tuple[Shaped[Array, " D"], Float[Array, " D"]]:
         """Visit the missing components in order; return their values and log-probabilities.
 
-        `choose(log-odds, given)` makes each value. A value changes the pre-activations by one
-        column of weights, so the whole chain costs D·H.
+        `choose(log-odds, given)` makes each value. A value changes the pre-activations by R + 1
+        columns of weights, so the whole chain costs D·R·H.
         """
 
         def visit(a: Float[Array, " H"], i: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
             linear, v_y, w_v, w_o, given, missing = i
             log_odds = linear + jnp.dot(v_y, jax.nn.gelu(a))
             x = choose(log_odds, given)
-            a = a + jnp.where(missing, w_v * x + w_o, 0.0)
+            of_x = sum((w * (x > r) for r, w in enumerate(w_v)), w_o)
+            a = a + jnp.where(missing, of_x, 0.0)
             return a, (x, jnp.where(missing, _log_prob(log_odds, x), 0.0))
 
-        linear = product(self.W_y, query.context) + self.b_y
-        components = (linear, self.V_y, self.W_v.T, self.W_o.T, given, query.missing)
+        odds = (self._linear(query), self._by_odds(self.V_y), self._by_odds(self.W_v.T))
+        by_component = (jnp.swapaxes(each, 0, 1) for each in odds)
+        components = (*by_component, self.W_o.T, given, query.missing)
         return jax.lax.scan(visit, start, components)[1]
 
 
-def _log_prob(log_odds: Float[Array, "*D"], x: Shaped[Array, "*D"]) -> Float[Array, "*D"]:
-    return jax.nn.log_sigmoid(jnp.where(x > 0, log_odds, -log_odds))
+def _log_prob(log_odds: Float[Array, "R *D"], x: Shaped[Array, "*D"] | int) -> Float[Array, "*D"]:
+    """Return Σ_r log p(x > r or not | x ≥ r); what is below r says nothing of it."""
+    log_prob = jax.nn.log_sigmoid(jnp.where(x > 0, log_odds[0], -log_odds[0]))
+    for r, odds in enumerate(log_odds[1:], 1):
+        step = jax.nn.log_sigmoid(jnp.where(x > r, odds, -odds))
+        log_prob += jnp.where(x >= r, step, 0.0)
+    return log_prob
