@@ -168,11 +168,14 @@ def _new_notes(fill: "Fill", candidate: "Candidate") -> int:
     """Return how many notes begin in the gaps."""
     import numpy as np
 
+    from caesura.kinds.music.struck import STRUCK
+
     count = 0
     for span, part in zip(fill.sequence.gaps, candidate.parts, strict=True):
         before = fill.sequence.values[span.start - 1 : span.start]  # nothing before the first step
         before = before if len(before) else np.zeros_like(part[:1])
-        begins = (part == 1) & (np.concatenate([before, part[:-1]]) == 0)
+        begins = (part > 0) & (np.concatenate([before, part[:-1]]) == 0)
+        begins |= part == STRUCK
         count += int(np.sum(begins & fill.missing[span.start : span.stop]))
     return count
 

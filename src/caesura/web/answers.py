@@ -77,7 +77,7 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     item = _within_bounds(accept(sent, accepted))
     pinned = _mask(filler.kind, item, asked.pinned)
     if asked.pinned:
-        if filler.kind.frame.name != "binary":
+        if filler.kind.frame.name not in ("binary", "keys"):
             raise CaesuraError(
                 f"The field 'pinned' is for what can be on or off, not for {filler.kind.name}: "
                 "write what you want into the sequence."

@@ -33,7 +33,7 @@ class Orderless(Head):
     than the reverse.
     """
 
-    frames: ClassVar[type[Frame]] = Keyboard
+    frames: ClassVar[type[Frame]] = Keyboard  # type: ignore[type-abstract]
 
     # O = R·D: "above 0" for all components, then "above 1" for all, and so on.
     frame: Frame
