@@ -78,8 +78,13 @@ class Frame(eqx.Module):
         """Return which of the K points of a marginal distribution each value belongs to."""
 
     @abstractmethod
-    def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        """Return x_t, the net's input; an unknown value is all zeros."""
+    def encode(
+        self, values: Shaped[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        """Return x_t, the net's input; an unknown value is all zeros.
+
+        Arrays may be of NumPy, with a batch in the last axis.
+        """
 
     @abstractmethod
     def start(self, key: PRNGKeyArray) -> Shaped[Array, " D"]:
@@ -157,8 +162,11 @@ class Categorical(Discrete):
     def inputs(self) -> int:
         return self.symbols
 
-    def encode(self, values: Int[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        return jax.nn.one_hot(values[0], self.symbols) * ~unknown[0]
+    def encode(
+        self, values: Int[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        symbols = np.arange(self.symbols).reshape(-1, *[1] * (values.ndim - 1))
+        return ((values == symbols) & ~unknown).astype(np.float32)
 
     def start(self, key: PRNGKeyArray) -> Int[Array, " D"]:
         return jax.random.randint(key, (1,), 0, self.symbols)
@@ -194,8 +202,10 @@ class Binary(Keyboard):
     def inputs(self) -> int:
         return self.switches
 
-    def encode(self, values: Int[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        return jnp.where(unknown, 0.0, values)
+    def encode(
+        self, values: Int[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        return namespace(values).where(unknown, 0, values).astype(np.float32)
 
 
 class Keys(Keyboard):
@@ -231,10 +241,13 @@ class Keys(Keyboard):
     def fillable(self) -> Bool[np.ndarray, " D"]:
         return np.arange(self.components) < self.components - self.informing
 
-    def encode(self, values: Int[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        seen = jnp.where(unknown, 0, values)
+    def encode(
+        self, values: Int[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        xp = namespace(values)
+        seen = xp.where(unknown, 0, values)
         keys = seen[: self.components - self.informing]
-        return jnp.concatenate([seen > 0, keys > 1]).astype(jnp.float32)
+        return xp.concatenate([seen > 0, keys > 1]).astype(np.float32)
 
 
 class Continuous(Frame):

@@ -17,13 +17,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from caesura.errors import whole_number
-from caesura.nets.cells import glorot, product
+from caesura.nets.arrays import Numbers, gelu, log_sigmoid, namespace, scan, sigmoid
+from caesura.nets.cells import glorot, plus, product
 from caesura.nets.frames import Frame, Keyboard
 from caesura.nets.heads.base import Head, Query, from_states
 
 PREFIXES = 0.5  # the share of prefixes of the order among the subsets shown in training
 
-Choose = Callable[[Float[Array, " R"], Shaped[Array, ""]], Shaped[Array, ""]]
+Choose = Callable[[Float[Numbers, "R *B"], Shaped[Numbers, "*B"]], Shaped[Numbers, "*B"]]
 
 
 class Orderless(Head):
@@ -34,6 +35,7 @@ class Orderless(Head):
     """
 
     frames: ClassVar[type[Frame]] = Keyboard  # type: ignore[type-abstract]
+    in_numpy: ClassVar[bool] = True
 
     # O = R·D: "above 0" for all components, then "above 1" for all, and so on.
     frame: Frame
@@ -63,29 +65,33 @@ class Orderless(Head):
     def hidden(self) -> int:
         return len(self.b_z)
 
-    def log_prob(self, query: Query) -> Float[Array, ""]:
+    def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
         known = ~self.frame.unknown(query.frame)
         scored = query._replace(missing=query.missing & known)
         start = self._hidden(query, ~query.missing & known)
-        return jnp.sum(self._walk(scored, start, query.frame, lambda odds, x: x)[1])
+        log_probs = self._walk(scored, start, query.frame, lambda odds, x: x)[1]
+        return namespace(log_probs).sum(log_probs, axis=0)
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
-        _, frame, missing = query
         key_values = jax.random.split(key)[1]  # as in version 0.1, which drew an order first
+        return self.draw(jax.random.uniform(key_values, query.frame.shape), query)
+
+    def draw(self, chance: Float[Numbers, "D *B"], query: Query) -> Shaped[Numbers, "D *B"]:
+        _, frame, missing = query
         start = self._hidden(query, ~missing & ~self.frame.unknown(frame))
-        noise = jax.random.uniform(key_values, frame.shape)
 
-        def draw(log_odds: Float[Array, " R"], noise: Float[Array, ""]) -> Shaped[Array, ""]:
-            above = jnp.cumprod(jax.nn.sigmoid(log_odds), axis=0)  # P(x > r)
-            return jnp.sum(noise < above, axis=0).astype(frame.dtype)
+        def choose(log_odds: Float[Numbers, "R *B"], chance: Float[Numbers, "*B"]) -> Numbers:
+            xp = namespace(log_odds)
+            above = xp.cumprod(sigmoid(log_odds), axis=0)  # P(x > r)
+            return xp.sum(chance < above, axis=0).astype(frame.dtype)
 
-        drawn, _ = self._walk(query, start, noise, draw)
-        return jnp.where(missing, drawn, frame)
+        drawn, _ = self._walk(query, start, chance, choose)
+        return namespace(drawn).where(missing, drawn, frame)
 
-    def marginals(self, query: Query) -> Float[Array, "D K"]:
+    def marginals(self, query: Query) -> Float[Numbers, "D K *B"]:
         log_odds = self._log_odds(query, ~query.missing & ~self.frame.unknown(query.frame))
         every = (_log_prob(log_odds, value) for value in range(self.frame.cardinality))
-        return jnp.stack(list(every), axis=1)
+        return namespace(log_odds).stack(list(every), axis=1)
 
     def objective(self, key: PRNGKeyArray, query: Query) -> Float[Array, ""]:
         """Show a random subset of the missing components; return the weighted loss of the others.
@@ -111,56 +117,63 @@ class Orderless(Head):
         nll = jnp.sum(jnp.where(rest, -_log_prob(log_odds, frame), 0.0))
         return nll * (count + 1) / jnp.maximum(jnp.sum(rest), 1)
 
-    def _hidden(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, " H"]:
+    def _hidden(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "H *B"]:
         """Return the pre-activations of the hidden layer."""
-        values = jnp.where(observed, query.frame, 0)
-        bits = jnp.concatenate([values > r for r in range(self.frame.cardinality - 1)])
+        xp = namespace(observed)
+        values = xp.where(observed, query.frame, 0)
+        bits = xp.concatenate([values > r for r in range(self.frame.cardinality - 1)])
         of_frame = product(self.W_v, bits.astype(self.W_v.dtype))
-        of_frame += product(self.W_o, observed.astype(self.W_o.dtype))
-        return product(self.W_z, query.context) + self.b_z + of_frame
+        of_frame = of_frame + product(self.W_o, observed.astype(self.W_o.dtype))
+        return plus(product(self.W_z, query.context), self.b_z) + of_frame
 
-    def _log_odds(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, "R D"]:
-        """Return the log-odds of every component that is not observed, given the observed ones."""
-        z = jax.nn.gelu(self._hidden(query, observed)).astype(self.V_y.dtype)
-        return self._linear(query) + self._by_odds(product(self.V_y, z))
+    def _linear(self, query: Query) -> Float[Numbers, "R D *B"]:
+        return self._by_odds(plus(product(self.W_y, query.context), self.b_y))
 
-    def _linear(self, query: Query) -> Float[Array, "R D"]:
-        return self._by_odds(product(self.W_y, query.context) + self.b_y)
-
-    def _by_odds(self, rows: Float[Array, "O *n"]) -> Float[Array, "R D *n"]:
+    def _by_odds(self, rows: Float[Numbers, "O *n"]) -> Float[Numbers, "R D *n"]:
         return rows.reshape(-1, self.frame.components, *rows.shape[1:])
+
+    def _log_odds(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "R D *B"]:
+        """Return the log-odds of every component that is not observed, given the observed ones."""
+        z = gelu(self._hidden(query, observed)).astype(self.V_y.dtype)
+        return self._linear(query) + self._by_odds(product(self.V_y, z))
 
     def _walk(
         self,
         query: Query,
-        start: Float[Array, " H"],
-        given: Shaped[Array, " D"],
+        start: Float[Numbers, "H *B"],
+        given: Shaped[Numbers, "D *B"],
         choose: Choose,
-    ) -> tuple[Shaped[Array, " D"], Float[Array, " D"]]:
+    ) -> tuple[Shaped[Numbers, "D *B"], Float[Numbers, "D *B"]]:
         """Visit the missing components in order; return their values and log-probabilities.
 
         `choose(log-odds, given)` makes each value. A value changes the pre-activations by R + 1
         columns of weights, so the whole chain costs D·R·H.
         """
 
-        def visit(a: Float[Array, " H"], i: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        xp = namespace(start)
+
+        def visit(
+            a: Float[Numbers, "H *B"], i: tuple[Numbers, ...]
+        ) -> tuple[Numbers, tuple[Numbers, Numbers]]:
             linear, v_y, w_v, w_o, given, missing = i
-            log_odds = linear + jnp.dot(v_y, jax.nn.gelu(a))
+            log_odds = linear + xp.dot(v_y, gelu(a))
             x = choose(log_odds, given)
-            of_x = sum((w * (x > r) for r, w in enumerate(w_v)), w_o)
-            a = a + jnp.where(missing, of_x, 0.0)
-            return a, (x, jnp.where(missing, _log_prob(log_odds, x), 0.0))
+            of_x = sum(xp.multiply.outer(w, x > r) for r, w in enumerate(w_v))
+            a = a + xp.where(missing, plus(of_x, w_o), 0.0)
+            return a, (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
 
         odds = (self._linear(query), self._by_odds(self.V_y), self._by_odds(self.W_v.T))
-        by_component = (jnp.swapaxes(each, 0, 1) for each in odds)
-        components = (*by_component, self.W_o.T, given, query.missing)
-        return jax.lax.scan(visit, start, components)[1]
+        by_component = (xp.swapaxes(each, 0, 1) for each in odds)
+        return scan(visit, start, (*by_component, self.W_o.T, given, query.missing))
 
 
-def _log_prob(log_odds: Float[Array, "R *D"], x: Shaped[Array, "*D"] | int) -> Float[Array, "*D"]:
+def _log_prob(
+    log_odds: Float[Numbers, "R *D"], x: Shaped[Numbers, "*D"] | int
+) -> Float[Numbers, "*D"]:
     """Return Σ_r log p(x > r or not | x ≥ r); what is below r says nothing of it."""
-    log_prob = jax.nn.log_sigmoid(jnp.where(x > 0, log_odds[0], -log_odds[0]))
+    xp = namespace(log_odds)
+    log_prob = log_sigmoid(xp.where(x > 0, log_odds[0], -log_odds[0]))
     for r, odds in enumerate(log_odds[1:], 1):
-        step = jax.nn.log_sigmoid(jnp.where(x > r, odds, -odds))
-        log_prob += jnp.where(x >= r, step, 0.0)
+        step = log_sigmoid(xp.where(x > r, odds, -odds))
+        log_prob = log_prob + xp.where(x >= r, step, 0.0)
     return log_prob
