@@ -192,11 +192,13 @@ def _new_notes(fill: "Fill", candidate: "Candidate") -> int:
 
     count = 0
     for span, part in zip(fill.sequence.gaps, candidate.parts, strict=True):
-        before = fill.sequence.values[span.start - 1 : span.start]  # nothing before the first step
+        keys = slice(part.shape[1])
+        # Nothing is before the first step.
+        before = fill.sequence.values[span.start - 1 : span.start, keys]
         before = before if len(before) else np.zeros_like(part[:1])
         begins = (part > 0) & (np.concatenate([before, part[:-1]]) == 0)
         begins |= part == STRUCK
-        count += int(np.sum(begins & fill.missing[span.start : span.stop]))
+        count += int(np.sum(begins & fill.missing[span.start : span.stop, keys]))
     return count
 
 

@@ -21,7 +21,7 @@ from caesura.kinds.music.rescore import Sound, rescore
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
 from caesura.kinds.music.score import Score
 from caesura.kinds.music.struck import STRUCK, begin, make_frames
-from caesura.sequence import Sequence
+from caesura.sequence import Sequence, Span
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,10 @@ class MusicItem(Item):
     def widen(self, keys: Bool[np.ndarray, "T 88"]) -> Bool[np.ndarray, "T D"]:
         """Return what is missing of whole frames, if of the keys this is."""
         return np.pad(keys, [(0, 0), (0, SWITCHES if self.struck else 0)])
+
+    def part(self, values: Shaped[np.ndarray, "T D"], gap: Span) -> Any:
+        """Return the keys in one gap."""
+        return values[gap.start : gap.stop, :KEYS]
 
     @abstractmethod
     def steps_of_bars(self, first: int, stop: int) -> slice:
