@@ -13,7 +13,9 @@ from caesura.nets.frames import Keys, make_frame
 from caesura.nets.heads import make_head
 from caesura.nets.heads.base import Query
 from caesura.nets.heads.orderless import Orderless
-from caesura.sequence import UNKNOWN, FrameSpec
+from caesura.nets.rnn import bidirectional
+from caesura.sequence import UNKNOWN, FrameSpec, Sequence
+from caesura.strategies import BothWays, around_missing
 from caesura.training.batches import make_example
 from caesura.training.recipe import choose
 
@@ -132,6 +134,42 @@ def test_the_objective_is_the_mean_over_orders_if_there_are_no_prefixes(head, mo
     assert abs(found.mean() - sum(nats) / 2) < 5 * found.std() / draws**0.5
 
 
+def test_numpy_walks_as_jax_does(head):
+    """All fillings at once, in the last axis: scores, and draws from the same chances."""
+    missing = SUBSETS[-1]
+    frames, light = fillings(OBSERVED, missing), jax.tree.map(np.asarray, head)
+    wide = np.repeat(missing[:, None], len(frames), axis=1)
+    contexts = np.repeat(np.asarray(CONTEXT)[:, None], len(frames), axis=1)
+    query = Query(contexts, frames.T, wide)
+    np.testing.assert_allclose(light.log_prob(query), scores(head, frames, missing), atol=1e-5)
+    chance = np.random.default_rng(0).random((len(missing), len(frames)), np.float32)
+    draw = jax.jit(jax.vmap(head.draw, in_axes=(0, Query(None, 0, None))))
+    wanted = draw(chance.T, Query(CONTEXT, jnp.asarray(frames), jnp.asarray(missing)))
+    assert np.array_equal(light.draw(chance, query), np.asarray(wanted).T)
+    found = head.marginals(Query(CONTEXT, jnp.asarray(OBSERVED), jnp.asarray(missing)))
+    np.testing.assert_allclose(light.marginals(query)[..., 0], found, atol=1e-5)
+
+
+def test_the_fills_of_a_gap_have_probabilities_that_sum_to_one():
+    """By `bothways`, with JAX and with NumPy, in a gap of two steps of two keys."""
+    options = {"head": "orderless", "hidden": 3, "head_hidden": 4, "missing_input": "each"}
+    net = jax.tree.map(lambda a: 2 * a, bidirectional(jax.random.key(1), Keys(3, 1), **options))
+    values = np.array([[2, 0, 1], [1, 2, 0], [0, 0, 1], [0, 0, 0], [1, 1, 1]], np.int32)
+    missing = np.zeros((5, 3), bool)
+    missing[2:4, :2] = True
+    window = around_missing(net, Sequence(values, missing), 4)
+    fills = np.repeat(values[None, 2:4], 81, axis=0)
+    fills[:, :, :2] = np.array(list(product(range(3), repeat=4))).reshape(-1, 2, 2)
+    padded = np.zeros((1, 81, *window.values.shape[1:]), np.int32)
+    padded[0, :, :2] = fills
+    light = jax.tree.map(np.asarray, window)
+    both = [
+        BothWays().log_prob(jax.random.key(0), net, w, padded).log_prob for w in (window, light)
+    ]
+    np.testing.assert_allclose(both[1], both[0], atol=1e-5)
+    assert np.exp(both[1]).sum() == pytest.approx(1, abs=1e-5)
+
+
 def test_what_is_not_known_is_neither_seen_nor_scored(head):
     frame, missing = OBSERVED.copy(), SUBSETS[-1]
     frame[1] = UNKNOWN
@@ -164,9 +202,9 @@ def test_transposing_moves_keys_and_leaves_the_switches():
     values = np.zeros((4, 12), np.int8)
     values[:, 5], values[:, -2:] = [2, 1, 1, 0], [[1, 0], [0, 1], [0, 0], [1, 1]]
     found = set()
-    for key in jax.random.split(jax.random.key(0), 40):
-        made = make_example(key, jnp.asarray(values), jnp.ones(4, bool), recipe, INFORMING)
-        moved = np.asarray(made.values)
+    whole = jnp.asarray(values), jnp.ones(4, bool), recipe, INFORMING
+    make = jax.jit(jax.vmap(lambda key: make_example(key, *whole).values))
+    for moved in np.asarray(make(jax.random.split(jax.random.key(0), 40))):
         assert np.array_equal(moved[:, -2:], values[:, -2:])
         at = int(np.flatnonzero(moved[0, :-2])[0])
         assert moved[:, at].tolist() == [2, 1, 1, 0]
