@@ -1,5 +1,7 @@
 """Keys that are silent, held or struck: read from notes, and written back as notes."""
 
+from dataclasses import replace
+
 import mido
 import numpy as np
 import pytest
@@ -112,6 +114,19 @@ def test_a_note_that_begins_in_a_gap_and_is_held_after_it_begins_where_it_was_la
     assert column(fill(through, "====", 2))[:8] == "#======="
     assert fill(through, "====", 2) == through
     assert column(fill(through, "=#.#", 2))[:8] == "#==#.#=="
+
+
+def test_a_voice_does_not_prolong_the_notes_of_another_one():
+    alto, tenor = song((0, 100), (600, 700)), song((400, 500))
+    both = Song(200, (*alto.tracks, *tenor.tracks))
+    item = kind().open(both)
+    missing = np.zeros((len(item.sequence), KEYS), bool)
+    missing[2:4, C] = True
+    values = np.where(item.widen(missing), HELD, item.sequence.values)
+    filled = replace(item, track=1).write(values, item.widen(missing))
+    assert column(filled)[:8] == "#=#=...."
+    assert filled.tracks[0] == both.tracks[0]
+    assert column(item.write(values, item.widen(missing)))[:8] == "#===...."
 
 
 def test_held_after_silence_is_struck():
@@ -298,7 +313,7 @@ def test_a_roll_is_counted_in_four_from_its_start():
 def test_an_upbeat_is_the_end_of_a_bar():
     parts = {"Flute": [attributes(1) + note("C4", 1), note("D4", 4)]}
     found = metre(Score.from_bytes(score(parts)))
-    assert np.flatnonzero(found[:, 0]).tolist() == [0, 4]
+    assert np.flatnonzero(found[:, 0]).tolist() == [4]
     assert found[::4, 4:].argmax(axis=1).tolist() == [3, 0, 1, 2, 3]
 
 

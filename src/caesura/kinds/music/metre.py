@@ -2,7 +2,7 @@
 
 The switches are the same for all time signatures and grids:
 
-- the first step of a bar
+- the first step of a bar, which an upbeat does not have
 - the first step of a beat
 - the first step of an eighth note, counted from the start of the bar
 - whether the grid divides a quarter note by three
@@ -61,7 +61,7 @@ def make_metre(bars: list[Bar], steps: int, steps_per_beat: int) -> Int8[np.ndar
     beat = np.array([float(bar.beat * steps_per_beat) for bar in bars])[bar]
     number = np.floor((place + ROUNDING) / beat).astype(int)
     switches = [
-        np.arange(steps) == starts[bar],
+        place < 1,
         _begins(place, beat),
         _begins(place, np.full(steps, steps_per_beat / 2)),
         np.full(steps, steps_per_beat % 3 == 0),

@@ -74,7 +74,6 @@ class Space:
     ):
         self.lane, self._edit, self._grid = lane, edit, edit.grid
         self._prolonged = prolonged
-        self._firsts = [note.first for note in lane.notes]
         self._ons = [note.on_tick for note in lane.notes if not missing[note.first]]
         gone = {stray for stray in lane.strays if missing[stray.step]}
         for note in prolonged:  # no other end may cut it off
@@ -143,18 +142,19 @@ def refill(
         is struck.
     """
     edit = Edit(song, grid)
-    own = lanes if track is None else [lane for lane in lanes if lane.voice.track == track]
+    own = [lane for lane in lanes if track in (None, lane.voice.track)]
     voices = Voices(song, grid, own, missing)
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
-        own = [lane for lane in lanes if lane.key == key]
         held = [start for start, _ in runs(gone) if struck and values[start, key] == HELD]
-        longer = [_prolonged(own, start) for start in held]
+        own_of_key = [lane for lane in own if lane.key == key]
+        longer = [_prolonged(own_of_key, start) for start in held]
         spaces = {
             lane.voice: Space(
                 lane, edit, gone, [one.note for one in longer if one and one.lane is lane]
             )
-            for lane in own
+            for lane in lanes
+            if lane.key == key
         }
         for start, stop in runs(gone):
             of_key = list(spaces.values())
