@@ -175,11 +175,14 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : table or tables
+            The tables to fill, in a form that the class lists.
         y : ignored
+            Only here because scikit-learn passes it.
 
         Returns
         -------
-        self
+        SeriesImputer
+            This imputer, fitted.
         """
         lookup(dict.fromkeys(ADAPTATIONS), self.adapt, "way to adapt")
         seconds = seconds_of(self.budget)

@@ -37,8 +37,8 @@ Samples = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="How many fills to draw; the best is the one whose notes agree most with the others, "
-        "or a repeat of another place in the piece, where what is around is more alike.",
+        help="How many fills to draw; the best is a copy of a similar place of the piece, or else "
+        "the draw whose notes agree most with the others.",
     ),
 ]
 

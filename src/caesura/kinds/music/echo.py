@@ -1,7 +1,7 @@
-"""Echoes: a gap filled as the piece itself goes on elsewhere, where all around it is alike.
+"""Echoes: a gap of music filled with a copy of the most similar place of the same piece.
 
-Music repeats its bars. A net forgets what it read long ago, so the place in the piece that most
-resembles the surroundings of a gap is looked for, and what sounds there is a fill of its own.
+Music repeats its bars, but a net forgets what it read long ago. So the place whose surroundings are
+most like those of the gap is looked for, and what sounds there is another fill.
 """
 
 from typing import NamedTuple
