@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from caesura.kinds import Composition, Item
 
 Samples = Annotated[
-    int,
+    int | None,
     typer.Option(
         metavar="N",
         min=1,
+        show_default="24; 8 by 'sir'",
         help="How many fills to draw; the best is a copy of a similar place of the piece, or else "
         "the draw whose notes agree most with the others.",
     ),
@@ -70,7 +71,7 @@ def music(
     force: list[str] | None = None,
     forbid: list[str] | None = None,
     grid: int | None = None,
-    samples: Samples = 8,
+    samples: Samples = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
     seconds: Seconds = None,
@@ -116,7 +117,7 @@ def music(
         Write the other distinct fills too, best first: FILE-2, FILE-3 and so on, --samples at most.
     """
     check_options(ctx, "gaps", "unit", "keep", "voice", "force", "forbid")
-    from caesura.kinds import Composition
+    from caesura.kinds import KINDS, Composition
 
     composition = Composition(
         gaps=tuple(parse_span(gap) for gap in gaps or []),
@@ -132,7 +133,8 @@ def music(
         return
     if output is None and not json:
         raise CaesuraError("Specify the file to write with -o.")
-    files = [] if output is None else _names(output, samples if every else 1)
+    most = samples or KINDS["music"].draws
+    files = [] if output is None else _names(output, most if every else 1)
     filler = load_for("music", model or "music", song, *files)
     kind: Any = filler.kind
     item: Any = _on_grid(kind, grid).open(song)

@@ -225,6 +225,7 @@ class Kind(ABC):
     suffixes: ClassVar[tuple[str, ...]]  # of files found in directories; the first is for new files
     binary: ClassVar[bool] = False  # whether the content of a file is bytes, and not text
     draws: ClassVar[int] = 32  # random fills that an answer is made of
+    fewer_draws: ClassVar[Mapping[str, int]] = {}  # by strategies whose draws take long
     stretch: ClassVar[int] = 512  # the longest stretch that is filled at once, in steps
     around: ClassVar[int] = 512  # steps that a stretch sees on either side
     arranging: ClassVar[type[Arranging] | None] = None  # what can say which parts are missing

@@ -105,5 +105,5 @@ def find_better_echo(
         values[gap.start : gap.stop] = echo.values
         expected += echo.resemblance * (gap.stop - gap.start) / int(whole.sum())
     with_itself = 1 / len(drawn)
-    best = (agreement(drawn, recall=1.0).max() - with_itself) / (1 - with_itself)
+    best = (agreement(drawn).max() - with_itself) / (1 - with_itself)
     return values[sequence.missing] if expected > best else None

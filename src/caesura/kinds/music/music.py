@@ -65,9 +65,10 @@ class Music(Kind):
     options: ClassVar[tuple[str, ...]] = ("steps_per_beat", "struck")
     suffixes: ClassVar[tuple[str, ...]] = (".mid", ".midi", ".musicxml", ".mxl", ".npy")
     binary: ClassVar[bool] = True
-    draws: ClassVar[int] = 8
+    draws: ClassVar[int] = 24
+    fewer_draws: ClassVar[Mapping[str, int]] = {"sir": 8}
     # With the 20 steps that `sir` looks ahead, a window has 128 at most. A gap of 60 steps takes a
-    # minute already, since the time grows with its square.
+    # minute by `sir` already, since the time grows with its square.
     stretch: ClassVar[int] = 108
     arranging: ClassVar[type[Arranging] | None] = Composition
     # As much work as 32 particles for 8 draws, but of these, one or two would have all the weight.
@@ -162,7 +163,8 @@ class Music(Kind):
     ) -> Int[np.ndarray, " draws"]:
         """Return the numbers of some fills, the one whose notes agree best with all others first.
 
-        The likeliest fill would have too few notes (docs/experiments.md).
+        Its number of notes is a usual one. The likeliest fill would have too few
+        (docs/experiments.md).
         """
         return by_agreement(drawn, scores)
 

@@ -81,9 +81,12 @@ class Orderless(Head):
         start = self._hidden(query, ~missing & ~self.frame.unknown(frame))
 
         def choose(log_odds: Float[Numbers, "R *B"], chance: Float[Numbers, "*B"]) -> Numbers:
-            xp = namespace(log_odds)
-            above = xp.cumprod(sigmoid(log_odds), axis=0)  # P(x > r)
-            return xp.sum(chance < above, axis=0).astype(frame.dtype)
+            above = sigmoid(log_odds[0])  # P(x > r)
+            x = (chance < above).astype(frame.dtype)
+            for odds in log_odds[1:]:
+                above = above * sigmoid(odds)
+                x = x + (chance < above)
+            return x
 
         drawn, _ = self._walk(query, start, chance, choose)
         return namespace(drawn).where(missing, drawn, frame)
@@ -155,16 +158,18 @@ class Orderless(Head):
         def visit(
             a: Float[Numbers, "H *B"], i: tuple[Numbers, ...]
         ) -> tuple[Numbers, tuple[Numbers, Numbers]]:
-            linear, v_y, w_v, w_o, given, missing = i
+            linear, v_y, w, given, missing = i
             log_odds = linear + xp.dot(v_y, gelu(a))
             x = choose(log_odds, given)
-            of_x = sum(xp.multiply.outer(w, x > r) for r, w in enumerate(w_v))
-            a = a + xp.where(missing, plus(of_x, w_o), 0.0)
-            return a, (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
+            told = xp.stack([*(missing & (x > r) for r in range(len(log_odds))), missing])
+            told = told.astype(w.dtype)
+            return a + product(w, told), (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
 
-        odds = (self._linear(query), self._by_odds(self.V_y), self._by_odds(self.W_v.T))
+        odds = self._linear(query), self._by_odds(self.V_y)
+        # For a value, and for that it is observed.
+        W = xp.stack([*self._by_odds(self.W_v.T), self.W_o.T], axis=2)
         by_component = (xp.swapaxes(each, 0, 1) for each in odds)
-        return scan(visit, start, (*by_component, self.W_o.T, given, query.missing))
+        return scan(visit, start, (*by_component, W, given, query.missing))
 
 
 def _log_prob(
