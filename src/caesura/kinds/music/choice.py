@@ -21,7 +21,7 @@ def agreement(drawn: Shaped[np.ndarray, "draws places"]) -> Float[np.ndarray, " 
     >>> agreement(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]])).round(2)
     array([0.6 , 0.6 , 0.33])
     """
-    notes = drawn.astype(np.float64)
+    notes = (drawn > 0).astype(np.float64)  # struck or held
     both, counts = notes @ notes.T, notes.sum(axis=1)
     total = counts[:, None] + counts
     each = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
