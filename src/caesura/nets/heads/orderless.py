@@ -161,15 +161,15 @@ class Orderless(Head):
             linear, v_y, w, given, missing = i
             log_odds = linear + xp.dot(v_y, gelu(a))
             x = choose(log_odds, given)
-            told = xp.stack([*(missing & (x > r) for r in range(len(log_odds))), missing])
-            told = told.astype(w.dtype)
-            return a + product(w, told), (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
+            bits = [missing & (x > r) for r in range(len(log_odds))]
+            a = a + product(w, xp.stack([*bits, missing]).astype(w.dtype))
+            return a, (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
 
-        odds = self._linear(query), self._by_odds(self.V_y)
-        # For a value, and for that it is observed.
-        W = xp.stack([*self._by_odds(self.W_v.T), self.W_o.T], axis=2)
-        by_component = (xp.swapaxes(each, 0, 1) for each in odds)
-        return scan(visit, start, (*by_component, W, given, query.missing))
+        # For what a value is above, and for that it is observed.
+        of_value, of_any = xp.moveaxis(self._by_odds(self.W_v.T), 0, 2), self.W_o.T[:, :, None]
+        W = xp.concatenate([of_value, of_any], axis=2)
+        linear, V_y = (xp.swapaxes(a, 0, 1) for a in (self._linear(query), self._by_odds(self.V_y)))
+        return scan(visit, start, (linear, V_y, W, given, query.missing))
 
 
 def _log_prob(
