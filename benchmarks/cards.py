@@ -70,8 +70,10 @@ CARDS = {
     "music": Card(
         sets=("nottingham", "musedata", "piano_midi"),
         serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
-        "notes, and several fills to choose from. The best fill is the draw whose notes agree best "
-        "with those of all draws: the most probable draw would have too few notes. If another "
+        "notes, and several fills to choose from, at once: the default strategy, `bothways`, "
+        "compiles nothing. By `sir`, which takes seconds, gaps have 2 to 6 % fewer nats (below). "
+        "The best fill is the draw whose notes agree best with those of all draws, among those "
+        "with a usual number of notes: the most probable draw would have too few. If another "
         "place of the piece is similar enough, the best fill is a copy of that place.",
         fails="It only sees which of the 88 keys sound at each eighth note. It does not see "
         "dynamics, the pedal, drums or rhythms finer than the grid, and cannot tell a long note "
