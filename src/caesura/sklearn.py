@@ -18,14 +18,14 @@ from caesura.kinds.series.times import seconds_of
 from caesura.strategies import Strategy
 from caesura.training.progress import showing
 from caesura.training.train import train
-from caesura.training.tuning import tune
+from caesura.training.tuning import BUDGETS, tune
 
 with extra("sklearn", "SeriesImputer needs scikit-learn"):
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 
-ADAPTATIONS = ("none", "quick", "full")
+ADAPTATIONS = ("none", "quick", "full", "train")
 WORSE = 1.1  # times the error of a line: less may be chance
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,9 +53,10 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     By default the pretrained model `series` fills the table, and `fit` learns only the means and
     scales of the columns and how wide their intervals must be: that takes no time. With
-    ``adapt="quick"``, `fit` tunes the pretrained model on the table for as long as `budget` says.
-    With ``adapt="full"``, it trains a model on the table alone, which takes a minute or more. A
-    column without any observed value stays as it is, with a warning.
+    ``adapt="quick"`` or ``adapt="full"``, `fit` tunes the pretrained model on the table: for 30
+    seconds, for 3 minutes, or for as long as `budget` says. With ``adapt="train"``, it trains
+    another kind of model on the table alone, which takes a minute or more. A column without any
+    observed value stays as it is, with a warning.
 
     Some columns are learnt as categories: True and False, only 0 and 1, categories of pandas, and
     at most 20 different words. They have probabilities instead of densities. They help to fill the
@@ -83,20 +84,21 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Whether answers have rows for times that are absent between the others.
     samples : int, default 100
         How many random fills an answer is made of; of the pretrained model, how many quantiles.
-    adapt : "none", "quick" or "full", default "none"
-        "none" fills with the pretrained model. "quick" tunes it on the table. "full" trains
-        a model on the table.
-    budget : str or float, default "30s"
-        How long ``adapt="quick"`` takes, by the clock: seconds, or such as "2min".
+    adapt : "none", "quick", "full" or "train", default "none"
+        "none" fills with the pretrained model. "quick" and "full" tune it on the table. "train"
+        trains a model on the table, from random weights.
+    budget : str or float, optional
+        How long tuning takes, by the clock: seconds, or such as "2min". By default "30s" with
+        ``adapt="quick"`` and "3min" with ``adapt="full"``. It ends earlier if it has seen enough.
     strategy : str or Strategy, optional
-        How gaps are filled. By default as the recipe says. Only with ``adapt="full"``.
+        How gaps are filled. By default as the recipe says. Only with ``adapt="train"``.
     recipe : str, optional
-        The name of a recipe, or the path of one. By default "series". Only with ``adapt="full"``.
+        The name of a recipe, or the path of one. By default "series". Only with ``adapt="train"``.
     settings : dict, optional
-        Fields of the recipe, such as ``{"steps": 500}``. Only with ``adapt="full"``.
+        Fields of the recipe, such as ``{"steps": 500}``. Only with ``adapt="train"``.
     least_observed : int, optional
         A column with fewer observed values is refused. By default 1, and 100 with
-        ``adapt="full"``.
+        ``adapt="train"``.
     random_state : int, RandomState or None, default None
         The seed of the random numbers.
     verbose : bool, default False
@@ -110,9 +112,9 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         How good the model is on this table: for each column of numbers, the mean error
         on some of its observed numbers, which were hidden for this, that of a line between
         neighbours, both in standard deviations, and the share of these numbers in their intervals
-        of 90 %. With ``adapt="quick"`` also the error of the pretrained model: the same numbers
+        of 90 %. If the model was tuned, also the error of the pretrained one: the same numbers
         were held out, and if tuning did not make their mean error smaller, the pretrained model
-        is kept. Not with ``adapt="full"``.
+        is kept. Not with ``adapt="train"``.
     seed_ : int
         The seed of the answers: they are the same every time.
 
@@ -141,7 +143,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         add_rows: bool = False,
         samples: int = 100,
         adapt: str = "none",
-        budget: str | float = "30s",
+        budget: str | float | None = None,
         strategy: str | Strategy | None = None,
         recipe: str | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -182,7 +184,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         lookup(dict.fromkeys(ADAPTATIONS), self.adapt, "way to adapt")
-        seconds = seconds_of(self.budget)
+        seconds = seconds_of(BUDGETS.get(self.adapt, 1.0) if self.budget is None else self.budget)
         use_all_cores()
         tables = self._tables(X, reset=True)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
@@ -199,13 +201,13 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.least_observed is not None:
             fields["least_observed"] = self.least_observed
         self.filler_: Filler
-        if self.adapt == "full":
+        if self.adapt == "train":
             self.filler_ = self._train(tables, fields)
         else:
             fitted = self._fitted(tables, fields)
             self.filler_ = fitted if self.adapt == "none" else self._tune(fitted, tables, seconds)
             self.report_ = _report(self.filler_)
-            if self.adapt == "quick":
+            if self.adapt != "none":
                 place = self.report_.columns.get_loc("line_error")
                 self.report_.insert(place, "pretrained_error", _report(fitted)["error"])
             _warn(self.report_)
@@ -214,7 +216,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fitted(self, tables: list[Any], fields: dict[str, Any]) -> TableFiller:
         for name in ("strategy", "recipe", "settings"):
             if getattr(self, name) is not None:
-                raise CaesuraError(f"'{name}' is for training: it needs adapt='full'.")
+                raise CaesuraError(f"'{name}' is for training: it needs adapt='train'.")
         pretrained = load("series")
         assert isinstance(pretrained, TableFiller)
         return pretrained.fitted(tables, **fields)

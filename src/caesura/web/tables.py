@@ -17,7 +17,7 @@ from caesura.kinds.series.view import view_table
 from caesura.training.loop import Progress, Stopped
 from caesura.training.recipe import choose
 from caesura.training.train import train
-from caesura.training.tuning import tune
+from caesura.training.tuning import BUDGETS, tune
 from caesura.web.limits import COLUMNS, MISSING, ROWS
 from caesura.web.schemas import (
     FilledColumn,
@@ -33,7 +33,6 @@ RECIPE = "series"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 DRAWS = 100  # that quantiles are made of
 PATHS = 5  # draws that are shown
-SECONDS = 30.0  # of tuning
 
 Report = Callable[[FitTrains | FitDraws], None]
 
@@ -64,7 +63,7 @@ def read_fill(fillers: Mapping[str, Filler], asked: TableFillQuestion) -> Table:
     """Return what is asked, if it can be learnt, or if the model knows such tables."""
     table = _read(asked.sequence)
     filler: Filler | None = None
-    if asked.model is None and asked.adapt == "full":
+    if asked.model is None and asked.adapt == "train":
         kind = Series.learn([table], columns=asked.columns)
     elif asked.model is None:
         filler = pretrained().fitted([table], columns=asked.columns)
@@ -93,7 +92,7 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
     asked, item, filler = table
     if filler is None:
         filler = _train(asked, item, updates, report, stop)
-    elif asked.model is None and asked.adapt == "quick":
+    elif asked.model is None and asked.adapt != "none":
         filler = _tune(filler, asked, item, report, stop)
 
     def go_on(*_: int) -> None:
@@ -156,9 +155,10 @@ def _tune(
     stop: Callable[[], bool],
 ) -> Filler:
     assert isinstance(filler, TableFiller)
-    report(FitTrains(step=0, steps=1, validation=None, seconds_left=SECONDS))
+    seconds = BUDGETS[asked.adapt]
+    report(FitTrains(step=0, steps=1, validation=None, seconds_left=seconds))
     tell = partial(_tell, report)
-    return tune(filler, [item], SECONDS, seed=asked.seed, report=tell, stop=stop).filler
+    return tune(filler, [item], seconds, seed=asked.seed, report=tell, stop=stop).filler
 
 
 def _tell(report: Report, _: str, progress: Progress) -> None:
