@@ -64,6 +64,10 @@ def test_tuning_makes_a_net_better_in_the_time_that_is_given(monkeypatch):
     validated = [progress.validation for progress in told if progress.validation is not None]
     assert min(validated) == pytest.approx(found.after)
     assert told[-1].step == told[-1].steps == found.updates
+    new, old = (one.nets["bidirectional"] for one in (found.filler, filler))
+    for part in (lambda net: net.forward, lambda net: net.backward, lambda net: net.head):
+        pairs = zip(jax.tree.leaves(part(new)), jax.tree.leaves(part(old)), strict=True)
+        assert any(np.abs(a - b).max() > 1e-3 for a, b in pairs)
 
 
 @pytest.mark.slow
@@ -129,7 +133,7 @@ def test_other_budgets_are_refused(budget):
 
 @pytest.mark.slow
 def test_an_imputer_that_was_tuned_says_how_good_it_is():
-    imputer = SeriesImputer(adapt="quick", budget="1s", random_state=0).fit(days())
+    imputer = SeriesImputer(adapt="full", budget="1s", random_state=0).fit(days())
     fields = ["column", "hidden", "error", "pretrained_error", "line_error", "inside"]
     assert imputer.report_.columns.tolist() == fields
     report = imputer.report_
