@@ -78,7 +78,7 @@ CARDS = {
         "dynamics, the pedal, drums or rhythms finer than the grid, and cannot tell a long note "
         "from a note that is played again. Fills in styles other than those of its sources are "
         "guesses.",
-        gaps={"sir": 500, "nade": 2_000, "oneway": 2_000, "onegram": 2_000},
+        gaps={"bothways": 2_000, "sir": 500, "nade": 2_000, "oneway": 2_000, "onegram": 2_000},
         options={},
     ),
 }

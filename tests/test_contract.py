@@ -45,9 +45,11 @@ class Case:
     head: str
     cell: str
     layers: int
+    numpy: bool = False  # whether the window has arrays of NumPy
 
     def __str__(self) -> str:
-        return f"{self.strategy}-{self.head}-{self.cell}-{self.layers}"
+        by = "-numpy" if self.numpy else ""
+        return f"{self.strategy}-{self.head}-{self.cell}-{self.layers}{by}"
 
 
 SYMBOLS_ONLY = {"bayes", "search"}
@@ -59,10 +61,13 @@ CASES = [
 ]
 CASES += [Case(s, "softmax", c, 2) for s in ("nade", "oneway") for c in CELLS if c != "tanh"]
 CASES += [Case(s, "softmax", c, 2) for s in ("gsn", "bayes") for c in CELLS if c != "tanh"]
+CASES += [Case("bothways", h, "lstm", 2, numpy=True) for h in HEADS if HEADS[h].in_numpy]
 
 
 def is_slow(case: Case) -> bool:
     """Whether it takes long to compile."""
+    if case.numpy:
+        return False
     large = case.layers > 1 or case.head not in ("softmax", "bernoulli")
     return case.strategy in ("bayes", "sir") or (large and case.strategy in ("nade", "gsn"))
 
@@ -96,6 +101,9 @@ def solved(request) -> Solved:
         stop = strategy.stop(sequence.gaps[-1].stop, LENGTH)
         windows.append(around_missing(net, sequence, stop))
     batch = jax.tree.map(lambda *parts: jnp.concatenate(parts), *windows)
+    if case.numpy:
+        assert strategy.in_numpy(net)
+        batch = jax.tree.map(np.asarray, batch)
     return Solved(case, strategy, net, batch)
 
 
@@ -119,13 +127,13 @@ def test_the_same_key_gives_the_same_fill(solved):
 
 
 def test_draws_do_not_look_at_the_values_that_are_missing(solved):
-    blank = jnp.where(solved.window.missing, 0, solved.window.values)
-    blind = replace(solved, window=solved.window.with_fills(blank[:, None]))
+    window = solved.window
+    blind = replace(solved, window=replace(window, values=window.values * ~window.missing))
     assert np.array_equal(blind.draw(3), solved.draw(3))
 
 
 def test_log_probs_are_finite_and_say_how_sure_they_are(solved):
-    fills = jnp.asarray(solved.draw(0))
+    fills = solved.draw(0) if solved.case.numpy else jnp.asarray(solved.draw(0))
     score = solved.strategy.log_prob(jax.random.key(0), solved.net, solved.window, fills)
     log_probs, errors = (np.asarray(a) for a in score)
     assert log_probs.shape == errors.shape == (len(GAPS), 4)
@@ -201,11 +209,14 @@ SLOW = ("bayes", "gsn", "nade", "oneway", "sir")
 EACH = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in STRATEGIES]
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", [*EACH, "bothways by NumPy"])
 def test_with_a_key_of_its_own_a_window_does_not_depend_on_the_others(name):
+    name, _, numpy = name.partition(" by ")
     strategy = STRATEGIES[name](**OPTIONS[name] | MANY.get(name, {}))
-    net = make_net(strategy.net, "softmax")
+    net = make_net(strategy.net, "orderless" if numpy else "softmax")
     alone, together = three_windows(strategy, net)
+    if numpy:
+        alone, together = jax.tree.map(np.asarray, (alone, together))
     keys = jax.random.split(jax.random.key(5), 3)
     fills = strategy.draw(keys, net, together, 4)
     scores = strategy.log_prob(keys, net, together, fills)

@@ -9,10 +9,11 @@ import pytest
 
 from caesura.filler import Request
 from caesura.filler.filler import Filler
+from caesura.filler.shapes import shapes
 from caesura.hardware import sequence_length
-from caesura.kinds import Text
+from caesura.kinds import Music, Text
 from caesura.nets.cells import CELLS, Tanh
-from caesura.nets.frames import Categorical
+from caesura.nets.frames import Binary, Categorical
 from caesura.nets.rnn import bidirectional
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy, around_missing
@@ -261,3 +262,25 @@ def test_a_search_compiles_nothing(compilations):
     filler.fill("abcab_cabca" * 10)
     assert len(compilations) == first
     assert all("_" not in fill.best for fill in fills)
+
+
+def test_music_by_bothways_compiles_nothing(compilations):
+    """Whatever the length, the gaps and the draws; nor do its scores and marginals."""
+    net = bidirectional(KEY, Binary(88), head="orderless", hidden=4, head_hidden=4)
+    filler = Filler(Music(), {"bidirectional": net}, strategy="bothways")
+    rng, first = np.random.default_rng(0), len(compilations)
+    requests = []
+    for seed in range(8):
+        roll = (rng.random((int(rng.integers(2, 30)), 88)) < 0.05).astype(float)
+        roll[rng.random(len(roll)) < 0.2] = np.nan
+        roll[0] = np.nan
+        requests.append(Request(roll, seed=seed, samples=seed % 3, draws=2 + seed % 2))
+    fills = filler.fill_many(requests)
+    whole = np.nan_to_num(requests[0].data)
+    filler.log_prob(whole, missing=slice(0, 1))
+    filler.marginals(requests[0].data)
+    assert not list(shapes(filler.kind, filler.method()))
+    assert len(compilations) == first
+    assert not any(np.isnan(fill.best).any() for fill in fills)
+    alone = filler.fill(requests[7].data, seed=7, samples=1, draws=3)
+    assert np.array_equal(alone.best, fills[7].best)

@@ -92,7 +92,7 @@ def test_texts_may_be_empty_beside_one_of_a_single_symbol(net):
 def test_a_step_is_a_text_of_one_symbol(net):
     light, symbols = eager.with_numpy(net), np.array([3, UNKNOWN, 0])
     begin = jax.tree.map(lambda a: a + 0.5, eager.start(light.forward, 3))
-    stepped = eager.step(light, begin, symbols)
+    stepped = eager.step(light, light.forward, begin, symbols)
     found = eager.read(light, light.forward, begin, [symbols[n : n + 1] for n in range(3)])
     last = eager.join([eager.take(states, slice(-1, None)) for states in found])
     for a, b in zip(jax.tree.leaves(stepped), jax.tree.leaves(last), strict=True):
@@ -110,7 +110,7 @@ def test_symbols_are_followed_as_step_by_step(net, length):
     for now, top in zip(symbols, tops, strict=False):
         for a, b in zip(jax.tree.leaves(top), jax.tree.leaves(states[-1]), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
-        states = eager.step(light, states, now, rows)
+        states = eager.step(light, light.forward, states, now, rows)
     for a, b in zip(jax.tree.leaves(last), jax.tree.leaves(states), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
 

@@ -231,6 +231,15 @@ def test_bad_scores_are_refused_in_a_sentence(content, sentence):
         Music().open_content(content)
 
 
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+def test_scores_in_utf_16_are_kept_in_utf_8(order):
+    text = "\ufeff" + small_score().decode().replace("UTF-8", "UTF-16", 1)
+    read = Music(2).open_content(text.encode(order)).original
+    assert read.to_bytes() == small_score()
+    with pytest.raises(CaesuraError, match=r"^The score is not complete UTF-16\.$"):
+        Music(2).open_content(text.encode(order)[:-1])
+
+
 def test_a_bar_of_a_score_is_missing():
     item = Composition(gaps=((2, 3),)).arrange(opened(small_score()))
     assert item.sequence.gaps == [(8, 16)]

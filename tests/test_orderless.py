@@ -124,6 +124,21 @@ def test_samples_come_as_often_as_their_score_says_and_leave_the_observed_alone(
         assert np.all(np.abs(share - p) < 5 * (p * (1 - p) / draws) ** 0.5)
 
 
+def test_numpy_walks_as_jax_does():
+    """All cases at once, in the last axis: scores, and draws from the same chances."""
+    head, light = make(), jax.tree.map(np.asarray, make())
+    contexts = np.repeat(np.asarray(CONTEXT)[:, None], len(FRAMES), axis=1)
+    query = Query(contexts, FRAMES.T, MISSING.T)
+    np.testing.assert_allclose(light.log_prob(query), scores(head, FRAMES, MISSING), atol=1e-5)
+    chance = np.random.default_rng(0).random((D, len(FRAMES)), np.float32)
+    draw = jax.jit(jax.vmap(head.draw, in_axes=(0, Query(None, 0, 0))))
+    wanted = draw(chance.T, Query(CONTEXT, jnp.asarray(FRAMES), jnp.asarray(MISSING)))
+    assert np.array_equal(light.draw(chance, query), np.asarray(wanted).T)
+    for n, marginals in enumerate(np.moveaxis(light.marginals(query), -1, 0)):
+        one = head.marginals(Query(CONTEXT, FRAMES[n], MISSING[n]))
+        np.testing.assert_allclose(marginals, one, atol=1e-5)
+
+
 def test_samples_do_not_look_at_what_is_missing():
     head, missing = make(), np.array([True, False, True, False])
     sample = jax.jit(jax.vmap(head.sample, in_axes=(0, None)))

@@ -380,7 +380,7 @@ class Filler(Model[Net]):
         one = open_request(self, request)
         if not one.method.strategy.batched:
             return object()  # equal to no other
-        if one.method.strategy.eager:
+        if one.method.strategy.searches:
             return method_key(one)
         return method_key(one), tuple(task.shape(one.method) for task in one.tasks)
 

@@ -23,7 +23,7 @@ from caesura.strategies import STRATEGIES, Strategy
 from caesura.strategies.window import KnownEnds
 
 MOST_DRAWS = 100_000
-# By model, what its pair of nets has read; it is forgotten with the model.
+# By model, what its nets have read; it is forgotten with the model.
 _KNOWN: WeakKeyDictionary[Model[Net], KnownEnds] = WeakKeyDictionary()
 RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
 
@@ -46,7 +46,7 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
     nets = [model.nets[name] for name in names]
     net = nets[0] if len(nets) == 1 else Pair(*nets)
     strategy.check(net)
-    if not strategy.eager:
+    if not strategy.in_numpy(net):
         return Method(strategy, net, model.kind)
     return Method(strategy, with_numpy(net), model.kind, _KNOWN.setdefault(model, KnownEnds()))
 

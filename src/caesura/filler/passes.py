@@ -26,11 +26,12 @@ from caesura.hardware import (
 )
 from caesura.kinds.base import Kind
 from caesura.nets.frames import Continuous
-from caesura.nets.pair import Nets, Pair
+from caesura.nets.pair import Nets
 from caesura.programs import program
 from caesura.scoring.scores import quantiles
 from caesura.sequence import FrameSpec
 from caesura.strategies import Estimate, Strategy, Window, around_each, around_each_eagerly
+from caesura.strategies.keys import Seeds
 from caesura.strategies.rules import Rule
 from caesura.strategies.window import KnownEnds
 
@@ -52,19 +53,25 @@ class Method(NamedTuple):
         """The name of the strategy."""
         return self.strategy.name
 
+    @property
+    def in_numpy(self) -> bool:
+        """Whether NumPy runs the nets, so that nothing is compiled or padded."""
+        return self.strategy.in_numpy(self.net)
+
     def window(self, stretches: Sequence[Stretch]) -> Window:
         """Return the part of each stretch that the strategy needs to see."""
         seen = [stretch.seen for stretch in stretches]
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
-        inside, net = [one.inside for one in stretches], self.net
-        if self.strategy.eager and isinstance(net, Pair):
-            return around_each_eagerly(net, seen, inside, ends, self.known)
-        return around_each(net, seen, inside, ends, max(map(self.width, stretches)))
+        inside = [one.inside for one in stretches]
+        if self.in_numpy:
+            return around_each_eagerly(self.net, seen, inside, ends, self.known)
+        return around_each(self.net, seen, inside, ends, max(map(self.width, stretches)))
 
     def width(self, stretch: Stretch) -> int:
-        """Return the width of the padded window of a stretch."""
+        """Return the width of the window of a stretch, padded if a program is compiled for it."""
         end = self.strategy.stop(stretch.inside.stop, len(stretch.seen))
-        return self.strategy.padded(end - stretch.inside.start)
+        steps = end - stretch.inside.start
+        return steps if self.in_numpy else self.strategy.padded(steps)
 
     @property
     def alone(self) -> bool:
@@ -107,8 +114,8 @@ class Task(NamedTuple):
 
     def shape(self, method: Method) -> tuple[Any, ...]:
         """Return what tasks must share to be filled in one pass."""
-        if method.strategy.eager:
-            return ()
+        if method.in_numpy:
+            return () if method.strategy.searches else (self.draws, self.scored)
         gap = self.stretch.longest_gap
         return (
             sequence_length(len(self.stretch.seen)),
@@ -150,7 +157,7 @@ def batches(method: Method, tasks: Sequence[Task]) -> Iterable[list[int]]:
 
 def _most(method: Method, task: Task) -> int:
     """Return how many tasks of this shape fit into one pass."""
-    if method.strategy.eager:
+    if method.in_numpy:
         return EAGER_WINDOWS
     if method.alone:
         return 1
@@ -177,7 +184,8 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
     proposals = [None] * len(tasks) if numbers else _proposals(method, tasks, drawn)
     if any(proposal is not None for proposal in proposals):
-        fills = scored.copy()  # of one shape, so that nothing more is compiled
+        # Of one shape, if it is compiled: then nothing more is.
+        fills = (scored[:, :1] if method.in_numpy else scored).copy()
         for row, (task, proposal) in enumerate(zip(tasks, proposals, strict=True)):
             if proposal is not None:
                 fills[row, 0][task.inside] = proposal
@@ -249,14 +257,14 @@ def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
 class Keys(NamedTuple):
     """What is random in a pass: a key for each window."""
 
-    draw: Any  # `Seeds`
-    score: Any
-    marginals: Any
+    draw: Seeds
+    score: Seeds
+    marginals: Seeds
 
 
 def prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
     """Return the windows of some tasks, the last one repeated up to a batch, and their keys."""
-    if method.strategy.eager:
+    if method.in_numpy:
         numbers = np.array([[task.number, task.seed] for task in tasks], np.uint32)
         each = (np.insert(numbers, 0, use, axis=1) for use in range(3))
         return method.window([task.stretch for task in tasks]), Keys(*each)
@@ -284,9 +292,14 @@ def seed_of(value: int) -> int:
 
 
 def _draw(
-    method: Method, window: Window, keys: Key[Array, " B"], draws: int
+    method: Method, window: Window, keys: Seeds, draws: int
 ) -> Shaped[np.ndarray, "B draws W D"]:
-    """Draw fills in parts of a fixed size, each with its own key; some parts at once."""
+    """Draw fills in parts of a fixed size, each with its own key; some parts at once.
+
+    NumPy needs no parts: there is nothing to compile.
+    """
+    if method.in_numpy:
+        return np.asarray(method.strategy.draw(keys, method.net, window, draws))
     part = PART if method.alone else min(draws, PART)
     parts = -(-draws // part)
     windows = len(window.valid)
@@ -305,7 +318,7 @@ def _score(
 ) -> Estimate:
     """Return the log-probability of each fill, some fills at once."""
     samples, score = fills.shape[1], method.strategy.log_prob
-    if method.strategy.eager:
+    if method.in_numpy:
         return score(key, method.net, window, fills)
     if not method.alone:
         return score(key, method.net, window, jnp.asarray(fills))

@@ -27,7 +27,7 @@ def shapes(kind: Kind, method: Method) -> Iterator[Shape]:
     There are none if nothing is compiled. Together they hold everything that fills,
     log-probabilities and marginals need, if the method runs windows one by one (`Method.alone`).
     """
-    if method.strategy.eager:
+    if method.in_numpy:
         return
     widest = method.strategy.stop(kind.stretch, kind.stretch + kind.around)
     longest = kind.stretch + 2 * kind.around

@@ -4,11 +4,25 @@ The parser is the expat of Python's standard library. It opens no files, and a d
 declarations is refused, so nothing can grow while it is read: there is no need for another library.
 """
 
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from xml.parsers import expat
 
 from caesura.errors import CaesuraError
 
 DEEPEST = 200  # elements inside each other
+UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Return XML in UTF-16, as some notation programs write it, in UTF-8; other XML as it is."""
+    if not content.startswith(UTF16):
+        return content
+    try:
+        text = content.decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise CaesuraError("The XML is not complete UTF-16.") from error
+    return re.sub(r"(?i)^(<\?xml[^>]*encoding=.)utf-16", r"\1UTF-8", text).encode()
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""Nets of symbols, run by NumPy without compilation, for arrays of any size.
+"""Nets of symbols or switches, run by NumPy without compilation, for arrays of any size.
 
 The cells and the heads are those of `caesura.nets.rnn`, with NumPy arrays as weights. Only the
 loops over steps are here. A batch stands in the last axis: W_h h is then a product as it is.
@@ -16,13 +16,15 @@ from jaxtyping import Float, Int
 from caesura.hardware import few_blas_threads
 from caesura.nets.arrays import Numbers
 from caesura.nets.cells import Cell, State
+from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
 AnyNet = TypeVar("AnyNet", bound=Net | Pair)
-Symbols = Int[np.ndarray, " _"]  # `UNKNOWN` for what is missing or not in the alphabet
+# Some steps: symbols, or rows of switches; `UNKNOWN` for what is missing or not known.
+Steps = Int[np.ndarray, "_ *D"]
 
 
 def with_numpy(net: AnyNet) -> AnyNet:
@@ -42,15 +44,20 @@ def join(states: Sequence[State]) -> State:
     return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1), *states)
 
 
-def encode(net: Net, symbols: Symbols) -> Input:
+def steps_of(frame: Frame, values: Int[np.ndarray, "n D"]) -> Steps:
+    """Return values in the form of `Steps`: the only component of a symbol has no axis."""
+    return values[:, 0] if isinstance(frame, Categorical) else values
+
+
+def batch_last(states: State) -> State:
+    """Return states whose batch stands in the first axis with it in the last."""
+    return jax.tree.map(lambda a: np.moveaxis(np.asarray(a), 0, -1), states)
+
+
+def encode(net: Net, steps: Steps) -> Input:
     """Return the inputs of the cells: as `Net.encode`, with a batch in the last axis."""
-    unknown = symbols == UNKNOWN
-    x = np.zeros((net.forward.cells[0].W_x.shape[1], len(symbols)), np.float32)
-    known = np.flatnonzero(~unknown)
-    x[symbols[known], known] = 1
-    if net.missing_input in ("added", "each"):  # with one component, both are the same
-        x[-1] = unknown
-    return Input(x, unknown.astype(np.float32))
+    values = steps[None] if steps.ndim == 1 else steps.T
+    return net.encode(values, np.zeros(values.shape, bool))
 
 
 def table(net: Net, stack: Stack) -> Float[np.ndarray, "rows Bc"]:
@@ -59,17 +66,35 @@ def table(net: Net, stack: Stack) -> Float[np.ndarray, "rows Bc"]:
     return np.ascontiguousarray(stack.cells[0].input(encode(net, symbols).x).T)
 
 
-def step(
-    net: Net, states: State, symbols: Symbols, rows: Float[np.ndarray, "rows Bc"] | None = None
-) -> State:
-    """Return the states of the forward stack after one more symbol each.
+def _shares(
+    net: Net, stack: Stack, steps: Steps, rows: Float[np.ndarray, "rows Bc"] | None = None
+) -> tuple[Float[np.ndarray, "n Bc"], Float[np.ndarray, " n"]]:
+    """Return the input's share of the first layer at some steps, and their missing shares.
 
-    `rows` is the `table` of the stack. It is worth making once if there are many steps.
+    A symbol is a row of the `table` of the stack.
+    """
+    if steps.ndim == 1:
+        u = (table(net, stack) if rows is None else rows)[steps]
+        return u, (steps == UNKNOWN).astype(np.float32)
+    x, m = encode(net, steps)
+    return np.ascontiguousarray(stack.cells[0].input(x).T), m
+
+
+def step(
+    net: Net,
+    stack: Stack,
+    states: State,
+    steps: Steps,
+    rows: Float[np.ndarray, "rows Bc"] | None = None,
+) -> State:
+    """Return the states of a stack after one more step each.
+
+    `rows` is the `table` of the stack. It is worth making once if there are many symbols.
     """
     found: list[State] = []
-    m = (symbols == UNKNOWN).astype(np.float32)
-    u = (table(net, net.forward) if rows is None else rows)[symbols].T
-    for cell, state in zip(net.forward.cells, states, strict=True):
+    u, m = _shares(net, stack, steps, rows)
+    u = u.T
+    for cell, state in zip(stack.cells, states, strict=True):
         of = type(cell)  # Equinox is slow to look up methods of an object
         if found:
             u = of.input(cell, np.asarray(of.output(cell, found[-1])))
@@ -82,9 +107,9 @@ def predict(net: Net, before: State, after: State) -> Float[np.ndarray, "n K"]:
 
     A forward net has no states after it: `after` is empty.
     """
-    context = _output(net.forward, before)
+    context = output(net.forward, before)
     if net.backward.cells:
-        context = np.concatenate([context, _output(net.backward, after)])
+        context = np.concatenate([context, output(net.backward, after)])
     if net.head.in_numpy:
         nothing = np.zeros((1, context.shape[1]), np.int32)
         return net.head.marginals(Query(context, nothing, nothing == 0))[0].T
@@ -96,7 +121,8 @@ def predict(net: Net, before: State, after: State) -> Float[np.ndarray, "n K"]:
     return np.asarray(jax.vmap(one)(jnp.asarray(context.T)))
 
 
-def _output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:
+def output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:
+    """Return h of the highest layer."""
     return np.asarray(stack.cells[-1].output(states[-1]))
 
 
@@ -105,7 +131,7 @@ def start(stack: Stack, count: int) -> State:
     return jax.tree.map(lambda a: np.repeat(a[:, None], count, axis=1), stack.initial())
 
 
-def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list[State]:
+def read(net: Net, stack: Stack, begin: State, texts: Sequence[Steps]) -> list[State]:
     """Return the states of a stack on its way through each of some texts.
 
     Parameters
@@ -115,23 +141,23 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Symbols]) -> list
     begin
         The states before the texts, one for each.
     texts
-        The symbols; texts may have different lengths.
+        The steps of each; texts may have different lengths.
 
     Returns
     -------
     list of states
-        For each text one more state than it has symbols, in the last axis: `begin` is the first.
+        For each text one more state than it has steps, in the last axis: `begin` is the first.
     """
     lengths = np.array([len(text) for text in texts])
     order = np.argsort(-lengths, kind="stable")  # at each step, those that go on stand first
     steps = np.arange(lengths.max(initial=0))
     going = steps[:, None] < lengths[order]
-    padded = np.zeros(going.shape, np.int32)
+    padded = np.zeros((*going.shape, *texts[0].shape[1:]), np.int32)
     for column, row in enumerate(order):
         padded[: lengths[row], column] = texts[row]
-    symbols = padded[going]  # step by step
-    m = (symbols == UNKNOWN).astype(np.float32)
-    u = table(net, stack)[symbols] if stack.cells else np.zeros((0, 0), np.float32)
+    u, m = np.zeros((0, 0), np.float32), np.zeros(0, np.float32)
+    if stack.cells:
+        u, m = _shares(net, stack, padded[going])  # step by step
     counts = going.sum(axis=1).tolist()
     layers: list[list[State]] = []
     for cell, first in zip(stack.cells, begin, strict=True):
@@ -182,7 +208,7 @@ def follow(
     return way, tuple(last)
 
 
-def step_log_probs(net: Net, symbols: Symbols) -> Float[np.ndarray, " known"]:
+def step_log_probs(net: Net, symbols: Steps) -> Float[np.ndarray, " known"]:
     """Return the log-probability of each known symbol of a text, given all the others."""
     with ThreadPoolExecutor(1) as aside:
         job = aside.submit(read, net, net.forward, start(net.forward, 1), [symbols])

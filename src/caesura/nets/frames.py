@@ -78,8 +78,13 @@ class Frame(eqx.Module):
         """Return which of the K points of a marginal distribution each value belongs to."""
 
     @abstractmethod
-    def encode(self, values: Shaped[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        """Return x_t, the net's input; an unknown value is all zeros."""
+    def encode(
+        self, values: Shaped[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        """Return x_t, the net's input; an unknown value is all zeros.
+
+        Arrays may be of NumPy, with a batch in the last axis.
+        """
 
     @abstractmethod
     def start(self, key: PRNGKeyArray) -> Shaped[Array, " D"]:
@@ -157,8 +162,11 @@ class Categorical(Discrete):
     def inputs(self) -> int:
         return self.symbols
 
-    def encode(self, values: Int[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        return jax.nn.one_hot(values[0], self.symbols) * ~unknown[0]
+    def encode(
+        self, values: Int[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        symbols = np.arange(self.symbols).reshape(-1, *[1] * (values.ndim - 1))
+        return ((values == symbols) & ~unknown).astype(np.float32)
 
     def start(self, key: PRNGKeyArray) -> Int[Array, " D"]:
         return jax.random.randint(key, (1,), 0, self.symbols)
@@ -187,8 +195,10 @@ class Binary(Discrete):
     def inputs(self) -> int:
         return self.switches
 
-    def encode(self, values: Int[Array, " D"], unknown: Bool[Array, " D"]) -> Float[Array, " N"]:
-        return jnp.where(unknown, 0.0, values)
+    def encode(
+        self, values: Int[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        return namespace(values).where(unknown, 0, values).astype(np.float32)
 
     def start(self, key: PRNGKeyArray) -> Int[Array, " D"]:
         return jnp.zeros(self.switches, jnp.int32)

@@ -144,7 +144,7 @@ class Net(eqx.Module):
     def encode(self, values: Shaped[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]) -> Input:
         """Return the input of the cells for a frame whose `unknown` values must not be seen.
 
-        Real numbers may be arrays of NumPy, with a batch in the last axis.
+        Arrays may be of NumPy, with a batch in the last axis.
         """
         xp = namespace(values)
         unknown = unknown | self.frame.unknown(values)
@@ -154,7 +154,7 @@ class Net(eqx.Module):
             x = xp.concatenate([x, m[None]])
         elif self.missing_input == "each":
             # One token per component, scaled so that together they weigh as much as one.
-            x = xp.concatenate([x, unknown / len(unknown) ** 0.5])
+            x = xp.concatenate([x, unknown.astype(x.dtype) / len(unknown) ** 0.5])
         return Input(x, m)
 
     def context(self, before: State, after: State) -> Float[Array, " C"]:

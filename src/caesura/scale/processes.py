@@ -24,6 +24,7 @@ from caesura.scale.worker import Worker
 
 TRIES = 4  # of a batch whose worker dies: it may die of one of the rows
 NAME = "caesura worker"
+LOOK = 1.0  # seconds: Ctrl-C does not end a wait that begins at the same moment, but the next one
 LOADED = "loaded"  # what a worker says first
 # A worker has one core, so none of its libraries may start a thread for each. These variables are
 # read when the libraries are loaded. XLA reads NPROC, which is not a part of the keys of compiled
@@ -63,7 +64,7 @@ def fill_in_processes(
         for rows in islice(batches, workers):
             start(rows)
         while busy:
-            ready: list[Any] = wait(list(busy))
+            ready: list[Any] = wait(list(busy), timeout=LOOK)
             for connection in ready:
                 member = busy[connection]
                 try:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PyTree, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.hardware import LANES, window_width
-from caesura.nets.arrays import Numbers
+from caesura.nets.arrays import Numbers, namespace
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
 from caesura.strategies.keys import Keys, LaneKeys
@@ -54,9 +54,6 @@ class Strategy(eqx.Module):
     searches: ClassVar[bool] = False
     # Whether the verbs accept one key per window.
     batched: ClassVar[bool] = True
-    # Whether the verbs run with NumPy, which compiles nothing: then windows of any size share a
-    # pass, and `key` may be numbers for each window.
-    eager: ClassVar[bool] = False
 
     def check(self, net: Any) -> None:
         """Raise if the strategy cannot work with the net."""
@@ -67,6 +64,14 @@ class Strategy(eqx.Module):
                 f"The strategy '{self.name}' needs a net trained with a missing-value input; "
                 "try 'gsn'."
             )
+
+    def in_numpy(self, net: Nets) -> bool:
+        """Return whether the verbs run with NumPy if the window has arrays of NumPy.
+
+        Nothing is compiled then. Windows of any size share a pass, and `key` may be numbers for
+        each window.
+        """
+        return False
 
     def stop(self, missing_stop: int, length: int) -> int:
         """Return the end of the window of a sequence whose last missing step is before
@@ -132,9 +137,9 @@ class Strategy(eqx.Module):
         return None
 
 
-def exactly(log_prob: Float[Array, "*shape"]) -> Estimate:
+def exactly(log_prob: Float[Numbers, "*shape"]) -> Estimate:
     """Return the estimate of a log-probability that is not random."""
-    return Estimate(log_prob, jnp.zeros_like(log_prob))
+    return Estimate(log_prob, namespace(log_prob).zeros_like(log_prob))
 
 
 def log_mean(log_probs: Float[Array, "B n *rest"]) -> Estimate:

@@ -57,7 +57,7 @@ class Reader(NamedTuple):
 
     def step(self, states: State, symbols: Int[np.ndarray, " n"]) -> State:
         """Return the states of the forward stack after one more symbol each."""
-        return eager.step(self.net, states, symbols, self.rows)
+        return eager.step(self.net, self.net.forward, states, symbols, self.rows)
 
 
 class Start(NamedTuple):

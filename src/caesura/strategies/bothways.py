@@ -1,19 +1,24 @@
 """`bothways`: the bidirectional net fills each missing step once, from left to right or back."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, PyTree, Shaped
 
+from caesura.nets.arrays import Numbers
 from caesura.nets.cells import State
+from caesura.nets.eager import with_numpy
 from caesura.nets.heads.base import Query
+from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
 from caesura.programs import program
 from caesura.strategies.base import Estimate, Marginals, Strategy, exactly, split_lanes
 from caesura.strategies.cursor import Step, Visit, draw, force
-from caesura.strategies.keys import Keys, fold, keys_of_windows
+from caesura.strategies.keys import Keys, fold, generators, keys_of_windows
 from caesura.strategies.nade import each_alone
+from caesura.strategies.passing import Passes
 from caesura.strategies.window import Window
 
 COIN = 2**31 - 1  # the keys for the first direction: no sample has this number
@@ -24,7 +29,8 @@ class BothWays(Strategy):
 
     A fill is one pass over the window, from the left or from the right at random. Its score is
     exact for gaps of any length: the mean of two passes. So this is the cheapest strategy for many
-    samples of many windows.
+    samples of many windows. Windows of NumPy are filled by NumPy, if the net's head can do it:
+    then nothing is compiled. Windows of JAX, as an evaluation has them, are filled by JAX.
 
     Examples
     --------
@@ -36,12 +42,32 @@ class BothWays(Strategy):
     net: ClassVar[NetName] = "bidirectional"
     needs_missing_input: ClassVar[bool] = True
 
+    def in_numpy(self, net: Nets) -> bool:
+        return isinstance(net, Net) and net.head.in_numpy
+
     def is_exact(self, longest_gap: int) -> bool:
         return True
 
-    @program
-    def draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
+    def draw(self, key: Any, net: Net, window: Window, samples: int) -> Shaped[Numbers, "B S W D"]:
         """Return fills whose directions alternate; the first direction is random."""
+        if self.in_numpy(net) and isinstance(window.values, np.ndarray):
+            return _passes(net, window).draw(generators(key, len(window.valid)), samples)
+        return self._draw(key, net, window, samples)
+
+    def log_prob(
+        self, key: Any, net: Net, window: Window, fills: Shaped[Numbers, "B S W D"]
+    ) -> Estimate:
+        if self.in_numpy(net) and isinstance(window.values, np.ndarray):
+            return exactly(_passes(net, window).log_prob(np.asarray(fills)))
+        return self._log_prob(key, net, window, fills)
+
+    def marginals(self, key: Any, net: Net, window: Window) -> Marginals:
+        if self.in_numpy(net) and isinstance(window.values, np.ndarray):
+            return Marginals(*map(exactly, _passes(net, window).alone()))
+        return self._marginals(key, net, window)
+
+    @program
+    def _draw(self, key: Keys, net: Net, window: Window, samples: int) -> Shaped[Array, "B S W D"]:
         keys = keys_of_windows(key, len(window.valid))
         pairs = jnp.arange(-(-samples // 2))
         half = jnp.repeat(window.values[:, None], len(pairs), axis=1)
@@ -55,7 +81,7 @@ class BothWays(Strategy):
         return drawn.reshape(len(half), -1, *half.shape[2:])[:, :samples]
 
     @program
-    def log_prob(
+    def _log_prob(
         self, key: Keys, net: Net, window: Window, fills: Shaped[Array, "B S W D"]
     ) -> Estimate:
         keys = keys_of_windows(key, len(window.valid)).repeat(fills.shape[1])
@@ -63,8 +89,12 @@ class BothWays(Strategy):
         return exactly(jnp.logaddexp(*(jnp.sum(w, axis=2) for w in ways)) - jnp.log(2))
 
     @program
-    def marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
+    def _marginals(self, key: Keys, net: Net, window: Window) -> Marginals:
         return each_alone(net, window)
+
+
+def _passes(net: Net, window: Window) -> Passes:
+    return Passes(with_numpy(net), window)
 
 
 def _pass(

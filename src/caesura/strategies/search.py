@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
@@ -12,7 +11,6 @@ from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import SEARCHED_LANES
 from caesura.nets import eager
 from caesura.nets.arrays import Numbers
-from caesura.nets.cells import State
 from caesura.nets.frames import Categorical
 from caesura.nets.pair import Nets, Pair
 from caesura.sequence import UNKNOWN
@@ -84,7 +82,6 @@ class Search(Strategy):
     name: ClassVar[str] = "search"
     net: ClassVar[Literal["pair"]] = "pair"
     searches: ClassVar[bool] = True
-    eager: ClassVar[bool] = True
 
     width: int = eqx.field(static=True, default=96)
     draws: int = eqx.field(static=True, default=32)
@@ -116,6 +113,9 @@ class Search(Strategy):
             )
         if not isinstance(net.frame, Categorical):
             raise CaesuraError("The strategy 'search' is for texts: try 'sir'.")
+
+    def in_numpy(self, net: Nets) -> bool:
+        return True
 
     def stop(self, missing_stop: int, length: int) -> int:
         return min(length, missing_stop + self.lookahead)
@@ -240,10 +240,10 @@ def _starts(
     ends = valid.sum(axis=1).tolist()
     hidden = np.where(missing, UNKNOWN, values)[:, :, 0]
     backwards = [hidden[row, 1 : ends[row]][::-1] for row in rows]
-    right = _last_axis(window.right["bidirectional"])
+    right = eager.batch_last(window.right["bidirectional"])
     bidirectional = net.bidirectional
     after = eager.read(bidirectional, bidirectional.backward, right, backwards)
-    q, p = (_last_axis(window.left[name]) for name in ("bidirectional", "forward"))
+    q, p = (eager.batch_last(window.left[name]) for name in ("bidirectional", "forward"))
     return [
         Start(
             symbols=values[row, : ends[row], 0],
@@ -257,8 +257,3 @@ def _starts(
         )
         for row in rows
     ]
-
-
-def _last_axis(states: State) -> State:
-    """Return states with the windows in the last axis."""
-    return jax.tree.map(lambda a: np.moveaxis(np.asarray(a), 0, -1), states)

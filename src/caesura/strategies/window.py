@@ -7,6 +7,7 @@ at the two edges stand for the rest of the sequence, however long it is.
 from collections import OrderedDict, abc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import blake2b
 from threading import Lock
 from typing import NamedTuple
 
@@ -117,13 +118,13 @@ def around_each(
 
 
 def around_each_eagerly(
-    net: Pair,
+    net: Nets,
     sequences: abc.Sequence[Sequence],
     spans: abc.Sequence[Span],
     ends: abc.Sequence[int],
     known: "KnownEnds | None" = None,
 ) -> Window:
-    """Return the windows of `around_each` for a pair of nets of symbols, made by NumPy.
+    """Return the windows of `around_each`, made by NumPy.
 
     `known` are the ends of texts that were read by these nets before.
     """
@@ -132,27 +133,41 @@ def around_each_eagerly(
     before, after, rows = [], [], []
     for one, span, end in zip(sequences, spans, ends, strict=True):
         here, inside = slice(span.start, end), np.ones(end - span.start, bool)
-        before.append(one.values[: span.start, 0])
-        after.append(one.values[end : max(end, span.stop + READ_BOTH_WAYS), 0][::-1])
+        steps = eager.steps_of(net.frame, one.values)
+        far = max(end, span.stop + READ_BOTH_WAYS) if isinstance(net, Pair) else len(steps)
+        before.append(steps[: span.start])
+        after.append(steps[end:far][::-1])
         rows.append([pad(a, width) for a in (one.values[here], one.missing[here], inside)])
-    q, p = net.bidirectional, net.forward
-    near = [text[-READ_BOTH_WAYS:] for text in before]
-    with ThreadPoolExecutor(1) as aside:  # which reads as much as both stacks of q together
-        of_p = aside.submit(known.read, "forward of p", p, p.forward, before)
+    values, missing, valid = (np.stack(part) for part in zip(*rows, strict=True))
+    left, right = _read_ends(known, net, before, after)
+    return Window(values=values, missing=missing, valid=valid, left=left, right=right)
+
+
+def _read_ends(
+    known: "KnownEnds",
+    net: Nets,
+    before: abc.Sequence[eager.Steps],
+    after: abc.Sequence[eager.Steps],
+) -> tuple[PyTree, PyTree]:
+    """Return the states at both edges of the windows; two threads read as much each."""
+    q = net.bidirectional if isinstance(net, Pair) else net
+    with ThreadPoolExecutor(1) as aside:
+        if not isinstance(net, Pair):
+            job = aside.submit(known.read, "forward of q", q, q.forward, before)
+            right = known.read("backward of q", q, q.backward, after)
+            return job.result(), right
+        job = aside.submit(known.read, "forward of p", net.forward, net.forward.forward, before)
+        near = [text[-READ_BOTH_WAYS:] for text in before]
         left = known.read("forward of q", q, q.forward, near)
         right = known.read("backward of q", q, q.backward, after)
-    values, missing, valid = (np.stack(part) for part in zip(*rows, strict=True))
-    return Window(
-        values=values,
-        missing=missing,
-        valid=valid,
-        left={"forward": of_p.result(), "bidirectional": left},
-        right={"forward": (), "bidirectional": right},
-    )
+        return (
+            {"forward": job.result(), "bidirectional": left},
+            {"forward": (), "bidirectional": right},
+        )
 
 
 class KnownEnds:
-    """The states of a pair of nets after the texts that they read last, so that none is read twice.
+    """The states of some nets after the texts that they read last, so that none is read twice.
 
     A search reads the same text around a gap more than once, and so do the requests of a user who
     works on one text. States on the way are kept, too: a text that ends otherwise is read from
@@ -163,11 +178,9 @@ class KnownEnds:
 
     def __init__(self, most: int = 2048) -> None:
         self._most, self._lock = most, Lock()
-        self._states: OrderedDict[tuple[str, bytes], State] = OrderedDict()
+        self._states: OrderedDict[tuple[str, int, bytes], State] = OrderedDict()
 
-    def read(
-        self, name: str, net: Net, stack: Stack, texts: abc.Sequence[Int[np.ndarray, " _"]]
-    ) -> State:
+    def read(self, name: str, net: Net, stack: Stack, texts: abc.Sequence[eager.Steps]) -> State:
         """Return the states after some texts, with the texts in the first axis."""
         each = [np.ascontiguousarray(text, np.int32) for text in texts]
         new = {text.tobytes(): text for text in each}
@@ -187,21 +200,26 @@ class KnownEnds:
                 states = {n: jax.tree.map(np.copy, eager.take(way, n - first)) for n in kept}
                 found[key] = states[end]
                 with self._lock:
-                    self._states |= {(name, new[key][:n].tobytes()): states[n] for n in kept}
+                    self._states |= {_key(name, new[key][:n]): states[n] for n in kept}
         with self._lock:
             while len(self._states) > self._most:
                 self._states.popitem(last=False)
         return jax.tree.map(lambda *ends: np.stack(ends), *(found[text.tobytes()] for text in each))
 
-    def _longest(self, name: str, text: Int[np.ndarray, " _"]) -> tuple[int, State | None]:
+    def _longest(self, name: str, text: eager.Steps) -> tuple[int, State | None]:
         """Return how much of a text was read before, with the state after it."""
         last = len(text) - len(text) % self.PIECE
         for steps in [len(text), *range(last, 0, -self.PIECE)]:
-            key = (name, text[:steps].tobytes())
+            key = _key(name, text[:steps])
             if key in self._states:
                 self._states.move_to_end(key)
                 return steps, self._states[key]
         return 0, None
+
+
+def _key(name: str, text: eager.Steps) -> tuple[str, int, bytes]:
+    """Return a name for what a stack has read: short, as the frames of music are long."""
+    return name, len(text), blake2b(text.tobytes(), digest_size=16).digest()
 
 
 def around_gaps(

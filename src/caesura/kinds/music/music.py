@@ -19,6 +19,7 @@ from caesura.kinds.music.midi import Song, read_midi
 from caesura.kinds.music.mxl import ZIP
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.kinds.music.score import Score
+from caesura.kinds.xml import UTF16
 from caesura.sequence import FrameSpec, Sequence
 
 if TYPE_CHECKING:
@@ -183,4 +184,5 @@ class Music(Kind):
 
 def _is_score(content: bytes) -> bool:
     """Whether a file begins as MusicXML does, compressed or not."""
-    return content.startswith(ZIP) or content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<"
+    is_xml = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<"
+    return is_xml or content.startswith((ZIP, *UTF16))

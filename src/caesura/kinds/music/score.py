@@ -22,6 +22,7 @@ from caesura.kinds.music.midi import (
     Song,
 )
 from caesura.kinds.music.musicxml import Group, Mark, Measure, Part, ScoreReader, read_parts
+from caesura.kinds.xml import as_utf8
 
 TRACK_NAME = 3
 VELOCITY = 80
@@ -39,7 +40,8 @@ class Stream(NamedTuple):
 class Score:
     """A score in MusicXML: `.musicxml`, or `.mxl`, which is the same in a zip archive.
 
-    Measures are counted as they are written: repeats are not played twice.
+    Measures are counted as they are written: repeats are not played twice. A score in UTF-16 is
+    kept, and written again, in UTF-8.
 
     Examples
     --------
@@ -86,8 +88,12 @@ class Score:
         xml = mxl.unpack(content, name) if packed else content
         if len(xml) > mxl.MOST_BYTES:
             raise CaesuraError(f"{name} is longer than {mxl.MOST_BYTES} bytes.")
-        score = cls(xml, content if packed else None, name)
-        _ = score._read  # so that mistakes are found here
+        try:
+            score = cls(as_utf8(xml), content if packed else None, name)
+            _ = score._read  # so that mistakes are found here
+        except CaesuraError as error:
+            sentence, inside = str(error).replace("The XML", name, 1), name[:1].lower() + name[1:]
+            raise CaesuraError(sentence.replace("the XML", inside, 1)) from error
         return score
 
     def to_bytes(self) -> bytes:
@@ -109,12 +115,7 @@ class Score:
 
     @cached_property
     def _read(self) -> ScoreReader:
-        try:
-            return read_parts(self.xml)
-        except CaesuraError as error:
-            sentence = str(error).replace("The XML", self.name, 1)
-            inside = self.name[:1].lower() + self.name[1:]
-            raise CaesuraError(sentence.replace("the XML", inside, 1)) from error
+        return read_parts(self.xml)
 
     @property
     def parts(self) -> list[Part]:

@@ -16,9 +16,9 @@ from caesura.nets.frames import Frame
 class Query(NamedTuple):
     """A question about one step: the missing components of its frame, given all the rest."""
 
-    context: Float[Numbers, " C"]  # the states around the step
-    frame: Shaped[Numbers, " D"]
-    missing: Bool[Numbers, " D"]
+    context: Float[Numbers, "C *B"]  # the states around the step
+    frame: Shaped[Numbers, "D *B"]
+    missing: Bool[Numbers, "D *B"]
 
 
 class Head(eqx.Module):
@@ -26,13 +26,14 @@ class Head(eqx.Module):
 
     # Whether the context also holds the nearest known values on either side.
     remembers: ClassVar[bool] = False
-    # Whether `marginals` also takes contexts of NumPy with a batch in the last axis.
+    # Whether `log_prob`, `draw` and `marginals` also take arrays of NumPy, with a batch in the last
+    # axis.
     in_numpy: ClassVar[bool] = False
 
     frame: eqx.AbstractVar[Frame]
 
     @abstractmethod
-    def log_prob(self, query: Query) -> Float[Array, ""]:
+    def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
         """Return the joint log-probability of the missing components of `query.frame`.
 
         Unknown values add nothing.
@@ -41,6 +42,13 @@ class Head(eqx.Module):
     @abstractmethod
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
         """Return the frame with its missing components drawn and the others unchanged."""
+
+    def draw(self, chance: Float[Numbers, "D *B"], query: Query) -> Shaped[Numbers, "D *B"]:
+        """Return what `sample` returns, from numbers that are uniform between 0 and 1.
+
+        Only a head that can be run by NumPy needs it.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def marginals(self, query: Query) -> Float[Numbers, "D K *B"]:

@@ -6,9 +6,10 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from caesura.nets.arrays import Numbers, gelu, log_softmax
+from caesura.nets.arrays import Numbers, gelu, log_sigmoid, log_softmax, namespace
 from caesura.nets.cells import glorot, plus, product
 from caesura.nets.frames import Binary, Categorical, Frame
 from caesura.nets.heads.base import Head, Query, from_states
@@ -17,17 +18,24 @@ from caesura.nets.heads.base import Head, Query, from_states
 class Independent(Head):
     """Components that are independent given the context: `marginals` defines everything."""
 
-    def log_prob(self, query: Query) -> Float[Array, ""]:
+    def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
         _, frame, missing = query
         log_probs = self.marginals(query)
+        xp, K = namespace(log_probs), log_probs.shape[1]
         # Not as a gather: its gradient is a scatter, which is slow on a GPU.
-        here = jnp.arange(log_probs.shape[1]) == frame[:, None]
-        chosen = jnp.sum(jnp.where(here, log_probs, 0.0), axis=1)
-        return jnp.sum(jnp.where(missing & ~self.frame.unknown(frame), chosen, 0.0))
+        here = frame[:, None] == np.arange(K).reshape(K, *[1] * (frame.ndim - 1))
+        chosen = xp.sum(xp.where(here, log_probs, 0.0), axis=1)
+        return xp.sum(xp.where(missing & ~self.frame.unknown(frame), chosen, 0.0), axis=0)
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
         drawn = jax.random.categorical(key, self.marginals(query))
         return jnp.where(query.missing, drawn, query.frame)
+
+    def draw(self, chance: Float[Numbers, "D *B"], query: Query) -> Shaped[Numbers, "D *B"]:
+        xp = namespace(chance)
+        below = xp.cumsum(xp.exp(self.marginals(query)), axis=1)[:, :-1]
+        drawn = xp.sum(below <= chance[:, None], axis=1)
+        return xp.where(query.missing, drawn, query.frame).astype(query.frame.dtype)
 
 
 class Join(eqx.Module):
@@ -100,9 +108,10 @@ class Bernoulli(Linear):
     """D switches, independent of each other given the context."""
 
     frames: ClassVar[type[Frame]] = Binary
+    in_numpy: ClassVar[bool] = True
 
-    def log_probs(self, logits: Float[Array, " N"]) -> Float[Array, "D K"]:
-        return jnp.stack([jax.nn.log_sigmoid(-logits), jax.nn.log_sigmoid(logits)], axis=1)
+    def log_probs(self, logits: Float[Numbers, "N *B"]) -> Float[Numbers, "D K *B"]:
+        return namespace(logits).stack([log_sigmoid(-logits), log_sigmoid(logits)], axis=1)
 
 
 class Constant(Independent):

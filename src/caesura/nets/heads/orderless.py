@@ -14,13 +14,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from caesura.errors import whole_number
-from caesura.nets.cells import glorot, product
+from caesura.nets.arrays import Numbers, gelu, log_sigmoid, namespace, scan, sigmoid
+from caesura.nets.cells import glorot, plus, product
 from caesura.nets.frames import Binary, Frame
 from caesura.nets.heads.base import Head, Query, from_states
 
 PREFIXES = 0.5  # the share of prefixes of the order among the subsets shown in training
 
-Choose = Callable[[Float[Array, ""], Shaped[Array, ""]], Shaped[Array, ""]]
+Choose = Callable[[Float[Numbers, "*B"], Shaped[Numbers, "*B"]], Shaped[Numbers, "*B"]]
 
 
 class Orderless(Head):
@@ -31,6 +32,7 @@ class Orderless(Head):
     """
 
     frames: ClassVar[type[Frame]] = Binary
+    in_numpy: ClassVar[bool] = True
 
     frame: Frame
     W_y: Float[Array, "D C"]
@@ -58,27 +60,30 @@ class Orderless(Head):
     def hidden(self) -> int:
         return len(self.b_z)
 
-    def log_prob(self, query: Query) -> Float[Array, ""]:
+    def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
         known = ~self.frame.unknown(query.frame)
         scored = query._replace(missing=query.missing & known)
         start = self._hidden(query, ~query.missing & known)
-        return jnp.sum(self._walk(scored, start, query.frame, lambda odds, x: x)[1])
+        log_probs = self._walk(scored, start, query.frame, lambda odds, x: x)[1]
+        return namespace(log_probs).sum(log_probs, axis=0)
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
-        _, frame, missing = query
         key_values = jax.random.split(key)[1]  # as in version 0.1, which drew an order first
+        return self.draw(jax.random.uniform(key_values, query.frame.shape), query)
+
+    def draw(self, chance: Float[Numbers, "D *B"], query: Query) -> Shaped[Numbers, "D *B"]:
+        _, frame, missing = query
         start = self._hidden(query, ~missing & ~self.frame.unknown(frame))
-        noise = jax.random.uniform(key_values, frame.shape)
 
-        def draw(log_odds: Float[Array, ""], noise: Float[Array, ""]) -> Shaped[Array, ""]:
-            return (noise < jax.nn.sigmoid(log_odds)).astype(frame.dtype)
+        def choose(log_odds: Float[Numbers, "*B"], chance: Float[Numbers, "*B"]) -> Numbers:
+            return (chance < sigmoid(log_odds)).astype(frame.dtype)
 
-        drawn, _ = self._walk(query, start, noise, draw)
-        return jnp.where(missing, drawn, frame)
+        drawn, _ = self._walk(query, start, chance, choose)
+        return namespace(drawn).where(missing, drawn, frame)
 
-    def marginals(self, query: Query) -> Float[Array, "D K"]:
+    def marginals(self, query: Query) -> Float[Numbers, "D K *B"]:
         log_odds = self._log_odds(query, ~query.missing & ~self.frame.unknown(query.frame))
-        return jnp.stack([jax.nn.log_sigmoid(-log_odds), jax.nn.log_sigmoid(log_odds)], axis=1)
+        return namespace(log_odds).stack([log_sigmoid(-log_odds), log_sigmoid(log_odds)], axis=1)
 
     def objective(self, key: PRNGKeyArray, query: Query) -> Float[Array, ""]:
         """Show a random subset of the missing components; return the weighted loss of the others.
@@ -103,41 +108,47 @@ class Orderless(Head):
         nll = jnp.sum(jnp.where(rest, -_log_prob(log_odds, frame), 0.0))
         return nll * (count + 1) / jnp.maximum(jnp.sum(rest), 1)
 
-    def _hidden(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, " H"]:
+    def _hidden(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "H *B"]:
         """Return the pre-activations of the hidden layer."""
-        values = jnp.where(observed, query.frame, 0).astype(self.W_v.dtype)
+        values = namespace(observed).where(observed, query.frame, 0).astype(self.W_v.dtype)
         of_frame = product(self.W_v, values) + product(self.W_o, observed.astype(self.W_o.dtype))
-        return product(self.W_z, query.context) + self.b_z + of_frame
+        return plus(product(self.W_z, query.context), self.b_z) + of_frame
 
-    def _log_odds(self, query: Query, observed: Bool[Array, " D"]) -> Float[Array, " D"]:
+    def _linear(self, query: Query) -> Float[Numbers, "D *B"]:
+        return plus(product(self.W_y, query.context), self.b_y)
+
+    def _log_odds(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "D *B"]:
         """Return the log-odds of every component that is not observed, given the observed ones."""
-        z = jax.nn.gelu(self._hidden(query, observed)).astype(self.V_y.dtype)
-        return product(self.W_y, query.context) + self.b_y + product(self.V_y, z)
+        z = gelu(self._hidden(query, observed)).astype(self.V_y.dtype)
+        return self._linear(query) + product(self.V_y, z)
 
     def _walk(
         self,
         query: Query,
-        start: Float[Array, " H"],
-        given: Shaped[Array, " D"],
+        start: Float[Numbers, "H *B"],
+        given: Shaped[Numbers, "D *B"],
         choose: Choose,
-    ) -> tuple[Shaped[Array, " D"], Float[Array, " D"]]:
+    ) -> tuple[Shaped[Numbers, "D *B"], Float[Numbers, "D *B"]]:
         """Visit the missing components in order; return their values and log-probabilities.
 
         `choose(log-odds, given)` makes each value. A value changes the pre-activations by one
         column of weights, so the whole chain costs D·H.
         """
 
-        def visit(a: Float[Array, " H"], i: tuple[Array, ...]) -> tuple[Array, tuple[Array, Array]]:
+        xp = namespace(start)
+
+        def visit(
+            a: Float[Numbers, "H *B"], i: tuple[Numbers, ...]
+        ) -> tuple[Numbers, tuple[Numbers, Numbers]]:
             linear, v_y, w_v, w_o, given, missing = i
-            log_odds = linear + jnp.dot(v_y, jax.nn.gelu(a))
+            log_odds = linear + xp.dot(v_y, gelu(a))
             x = choose(log_odds, given)
-            a = a + jnp.where(missing, w_v * x + w_o, 0.0)
-            return a, (x, jnp.where(missing, _log_prob(log_odds, x), 0.0))
+            a = a + xp.where(missing, plus(xp.multiply.outer(w_v, x), w_o), 0.0)
+            return a, (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
 
-        linear = product(self.W_y, query.context) + self.b_y
-        components = (linear, self.V_y, self.W_v.T, self.W_o.T, given, query.missing)
-        return jax.lax.scan(visit, start, components)[1]
+        components = (self.V_y, self.W_v.T, self.W_o.T, given, query.missing)
+        return scan(visit, start, (self._linear(query), *components))
 
 
-def _log_prob(log_odds: Float[Array, "*D"], x: Shaped[Array, "*D"]) -> Float[Array, "*D"]:
-    return jax.nn.log_sigmoid(jnp.where(x > 0, log_odds, -log_odds))
+def _log_prob(log_odds: Float[Numbers, "*D"], x: Shaped[Numbers, "*D"]) -> Float[Numbers, "*D"]:
+    return log_sigmoid(namespace(log_odds).where(x > 0, log_odds, -log_odds))
