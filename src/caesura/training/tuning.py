@@ -8,6 +8,7 @@ pretrained one, nothing changes.
 import math
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -99,12 +100,18 @@ def tune(
     rng, known = np.random.default_rng(seed), [table.copy() for table in values]
     for part in parts:  # what is held out is never seen
         known[part.number][part.first : part.first + len(part.table)][part.hidden] = np.nan
-    pool = _pool(rng, known, kind.numbers, learnt.prior, began + MAKING * seconds)
+    state = OPTIMISER.init(eqx.filter(net, eqx.is_array))
+    length = min(LONGEST, max(map(len, values)))
+    batch = min(max(STEPS // length, FEWEST), MOST)
+    with ThreadPoolExecutor(1) as aside:  # which compiles meanwhile
+        ready = aside.submit(
+            _update, net, state, _nothing(net, length, batch), np.float32(0.0), jax.random.key(0)
+        )
+        pool = _pool(rng, known, length, kind.numbers, learnt.prior, began + MAKING * seconds)
+        ready.result()
     if pool is None or not math.isfinite(before):
         return Tuned(filler, before, before, 0)
-    state = OPTIMISER.init(eqx.filter(net, eqx.is_array))
-    length, count = pool.valid.shape
-    batch = min(max(STEPS // length, FEWEST), MOST)
+    count = pool.valid.shape[1]
     most = -(-EPOCHS * count // batch)
     started = checked = time.monotonic()
     # At the end, the net is checked, and then fitted.
@@ -119,8 +126,6 @@ def tune(
         net, state, loss = _update(net, state, some, np.float32(rate), jax.random.key(updates))
         jax.block_until_ready(loss)
         updates, now = updates + 1, time.monotonic()
-        if updates == 1:  # which was compiled
-            started = now
         share = max(updates / most, (now - started) / (until - started) if until > now else 1.0)
         if share < 1 and now - checked < max((until - started) / CHECKS, 3 * checking):
             continue
@@ -129,11 +134,10 @@ def tune(
         if found < error:
             best, error = net, found
         if report is not None:
-            each = (now - started) / max(updates - 1, 1)
+            each = (now - started) / updates
             left = max(0.0, min(until - now, each * (most - updates)))
-            steps = updates + (round(left / each) if each else 0)
-            speed = batch / each if each else 0.0
-            report("tuning", Progress(updates, steps, float(loss), found, speed, left, 0))
+            steps = updates + round(left / each)
+            report("tuning", Progress(updates, steps, float(loss), found, batch / each, left, 0))
     tuned = replace(filler, nets={**filler.nets, "bidirectional": best})
     tuned = replace(tuned, learnt=tuned.learn(kind, values))
     return Tuned(tuned, before, error, updates)
@@ -149,12 +153,23 @@ def _update(
     return eqx.apply_updates(net, jax.tree.map(lambda d: -rate * d, change)), state, value
 
 
+def _nothing(net: Net, length: int, batch: int) -> Lanes:
+    """Return lanes without anything to learn, as those of an update are."""
+    nothing = np.zeros((length, batch), bool)
+    frames = np.zeros((length, batch, net.frame.components), np.float32)
+    return Lanes(frames, nothing, nothing, nothing)
+
+
 def _pool(
-    rng: np.random.Generator, tables: Sequence[Values], columns: int, prior: Prior, until: float
+    rng: np.random.Generator,
+    tables: Sequence[Values],
+    length: int,
+    columns: int,
+    prior: Prior,
+    until: float,
 ) -> Lanes | None:
     """Return columns in which numbers are hidden; None if there is nothing to hide."""
     gaps = gaps_of([np.isnan(table[: 4 * ROWS]) for table in tables], columns)
-    length = min(LONGEST, max(map(len, tables)))
     pieces: list[Lanes] = []
     order = rng.permutation(len(tables))
     for number in range(POOL):
