@@ -79,7 +79,7 @@ def test_a_table_as_it_can_be_drawn(client):
 
 @pytest.mark.slow
 def test_the_pretrained_model_is_tuned_on_request(client, monkeypatch):
-    monkeypatch.setitem(tables.BUDGETS, "quick", 1.0)
+    monkeypatch.setitem(tables.WAYS, "quick", tables.WAYS["quick"]._replace(seconds=1.0))
     told = lines(client.post("/api/fill/series", json={"sequence": CSV, "adapt": "quick"}))
     assert {"trains", "draws", "filled"} <= {line["state"] for line in told}
     assert told[-1]["columns"][0]["rows"] == list(range(20, 26))

@@ -18,7 +18,7 @@ from caesura.kinds.series.times import seconds_of
 from caesura.strategies import Strategy
 from caesura.training.progress import showing
 from caesura.training.train import train
-from caesura.training.tuning import BUDGETS, tune
+from caesura.training.tuning import tune
 
 with extra("sklearn", "SeriesImputer needs scikit-learn"):
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -53,10 +53,10 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     By default the pretrained model `series` fills the table, and `fit` learns only the means and
     scales of the columns and how wide their intervals must be: that takes no time. With
-    ``adapt="quick"`` or ``adapt="full"``, `fit` tunes the pretrained model on the table: for 30
-    seconds, for 3 minutes, or for as long as `budget` says. With ``adapt="train"``, it trains
-    another kind of model on the table alone, which takes a minute or more. A column without any
-    observed value stays as it is, with a warning.
+    ``adapt="quick"``, `fit` tunes the head of the pretrained model on the table, for 30 seconds.
+    With ``adapt="full"`` it tunes all weights, for 3 minutes. `budget` sets another time. With
+    ``adapt="train"``, it trains another kind of model on the table alone, which takes a minute or
+    more. A column without any observed value stays as it is, with a warning.
 
     Some columns are learnt as categories: True and False, only 0 and 1, categories of pandas, and
     at most 20 different words. They have probabilities instead of densities. They help to fill the
@@ -85,7 +85,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     samples : int, default 100
         How many random fills an answer is made of; of the pretrained model, how many quantiles.
     adapt : "none", "quick", "full" or "train", default "none"
-        "none" fills with the pretrained model. "quick" and "full" tune it on the table. "train"
+        "none" fills with the pretrained model. "quick" tunes its head on the table, and "full" all
+        its weights. "train"
         trains a model on the table, from random weights.
     budget : str or float, optional
         How long tuning takes, by the clock: seconds, or such as "2min". By default "30s" with
@@ -184,7 +185,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         lookup(dict.fromkeys(ADAPTATIONS), self.adapt, "way to adapt")
-        seconds = seconds_of(BUDGETS.get(self.adapt, 1.0) if self.budget is None else self.budget)
+        seconds = None if self.budget is None else seconds_of(self.budget)
         use_all_cores()
         tables = self._tables(X, reset=True)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
@@ -221,9 +222,10 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         assert isinstance(pretrained, TableFiller)
         return pretrained.fitted(tables, **fields)
 
-    def _tune(self, fitted: TableFiller, tables: list[Any], seconds: float) -> TableFiller:
+    def _tune(self, fitted: TableFiller, tables: list[Any], seconds: float | None) -> TableFiller:
         with showing() if self.verbose else nullcontext(None) as report:
-            return tune(fitted, tables, seconds, seed=self.seed_, report=report).filler
+            tuned = tune(fitted, tables, self.adapt, seconds, seed=self.seed_, report=report)
+            return tuned.filler
 
     def _train(self, tables: list[Any], fields: dict[str, Any]) -> Filler:
         with showing() if self.verbose else nullcontext(lambda net, progress: None) as report:

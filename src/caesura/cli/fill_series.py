@@ -204,11 +204,11 @@ def _tune(
 ) -> "Filler":
     from caesura.hardware import keep_compiled
     from caesura.training.progress import showing
-    from caesura.training.tuning import BUDGETS, tune
+    from caesura.training.tuning import tune
 
     keep_compiled()
     with showing() as report:
-        found = tune(fitted, [table], seconds or BUDGETS[adapt], seed=seed, report=report)
+        found = tune(fitted, [table], adapt, seconds, seed=seed, report=report)
     if found.after < found.before:
         errors = f"{found.before:.3f} to {found.after:.3f} standard deviations"
         note(f"Tuning reduced the error of held-out numbers from {errors}.")

@@ -85,6 +85,21 @@ def distributions(
     tuning: Tuning,
 ) -> Logistics:
     """Return the distribution of every number, given what the cells of each direction see."""
+    seen = read(net, frames, valid, unseen_forwards, unseen_backwards, tuning)
+    head = net.head
+    assert isinstance(head, Weighing)
+    return jax.vmap(jax.vmap(head.distribution, in_axes=(-tuning.batch_axis, 0)))(seen, frames)
+
+
+def read(
+    net: Net,
+    frames: Float[Array, "T B D"],
+    valid: Bool[Array, "T B"],
+    unseen_forwards: Bool[Array, "T B"],
+    unseen_backwards: Bool[Array, "T B"],
+    tuning: Tuning,
+) -> Float[Array, "T ..."]:
+    """Return the context of every number, for the head; the batch is where `tuning` has it."""
     encode = jax.vmap(jax.vmap(net.encode, out_axes=-tuning.batch_axis))
     first = np.arange(frames.shape[-1]) == 0
 
@@ -92,9 +107,6 @@ def distributions(
         return Inputs(*encode(frames, unseen[..., None] & first), valid)
 
     nothing_random = jax.random.key(0)
-    seen = contexts(
+    return contexts(
         net, inputs(unseen_backwards), tuning, nothing_random, forwards=inputs(unseen_forwards)
     )
-    head = net.head
-    assert isinstance(head, Weighing)
-    return jax.vmap(jax.vmap(head.distribution, in_axes=(-tuning.batch_axis, 0)))(seen, frames)

@@ -17,7 +17,7 @@ from caesura.kinds.series.view import view_table
 from caesura.training.loop import Progress, Stopped
 from caesura.training.recipe import choose
 from caesura.training.train import train
-from caesura.training.tuning import BUDGETS, tune
+from caesura.training.tuning import WAYS, tune
 from caesura.web.limits import COLUMNS, MISSING, ROWS
 from caesura.web.schemas import (
     FilledColumn,
@@ -155,10 +155,12 @@ def _tune(
     stop: Callable[[], bool],
 ) -> Filler:
     assert isinstance(filler, TableFiller)
-    seconds = BUDGETS[asked.adapt]
+    seconds = WAYS[asked.adapt].seconds
     report(FitTrains(step=0, steps=1, validation=None, seconds_left=seconds))
     tell = partial(_tell, report)
-    return tune(filler, [item], seconds, seed=asked.seed, report=tell, stop=stop).filler
+    return tune(
+        filler, [item], asked.adapt, seconds, seed=asked.seed, report=tell, stop=stop
+    ).filler
 
 
 def _tell(report: Report, _: str, progress: Progress) -> None:
