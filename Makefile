@@ -2,7 +2,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow test-all fuzz faults machines audit lock lint bench docs site release clean
+.PHONY: help demo test test-slow test-all fuzz faults machines audit lock locked lint bench docs site release clean
 
 FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?= 1000000
@@ -44,9 +44,15 @@ audit: .venv/.ready  ## look for known vulnerabilities of the dependencies; need
 	$(PIP) pip-audit
 	$(PY) .ci/audit.py
 
-lock: .venv/.ready  ## write the versions that CI installs: .ci/lock.txt
-	$(PIP) pip-tools
+lock: .venv/.ready  ## write the versions that CI installs, with their hashes: .ci/lock.txt
+	$(PIP) hatchling editables -e '.[ray]'
 	$(PY) .ci/lock.py
+
+locked:  ## create .venv with exactly the packages of .ci/lock.txt, for Python 3.11 on Linux
+	$(PYTHON) -m venv .venv
+	$(PIP) --require-hashes -r .ci/lock.txt
+	$(PIP) --no-deps --no-build-isolation -e .  # pip cannot hash a directory, so it comes after the others
+	touch .venv/.ready
 
 lint: .venv/.ready  ## check style and types
 	$(PY) -m ruff check .
@@ -70,7 +76,7 @@ site: .venv/.ready  ## build the documentation as a site: site/index.html
 
 release: .venv/.ready  ## build the packages, check them, and try the wheel in clean environments
 	$(PIP) build twine
-	$(PY) .ci/release.py
+	$(PY) .ci/release.py $(STEPS)
 
 .venv/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "caesura needs Python 3.11 or later")'

@@ -1,11 +1,18 @@
 """Everything that a release needs, except the upload: `make release`.
 
-Builds the wheel and the sdist, checks their metadata, and tries the wheel in clean environments:
-every Python of PYTHONS that this machine has, with the newest packages; the first of them with the
-lowest packages that pyproject.toml declares; each extra alone; and a user's program under mypy and
-pyright. Extras of gigabytes are not installed: pip only looks for versions that fit together. The
-tests then run against the wheel. Whatever was not tried is printed at the end. A bill of materials
-in the form of CycloneDX is written beside the wheel.
+The steps, in this order; `make release STEPS="lowest tests"` runs only some of them again:
+
+build    the wheel, by way of the sdist, into dist/; `twine check` of both
+pythons  every Python of PYTHONS that this machine has: the wheel in a clean environment with the
+         newest packages, and some fills; a bill of materials in the form of CycloneDX
+extras   each extra alone; extras of gigabytes are not installed: pip only looks for versions that
+         fit together
+types    a user's program under mypy and pyright
+lowest   the lowest packages that pyproject.toml declares, with some tests
+tests    the tests against the wheel, on the first Python, without those that are slow or drive a
+         browser: `make test-all` runs these with the same code
+
+The steps that run and what was not tried are printed at the end.
 """
 
 import argparse
@@ -15,8 +22,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 TESTS = ROOT / "tests"
@@ -57,52 +67,96 @@ EXTRAS = {
     "make_app({'text': caesura.load('text')})",
 }
 
+# The tests that run with the lowest packages, and what they need.
+WITH_LOWEST = ["public", "filler", "cli", "series", "sklearn", "plot", "web_api", "modelfile"]
+WITH_LOWEST += ["training"]
+TOOLS = ("pytest", "pytest-xdist", "httpx", "mido")
+
 # Too large to install for a trial: a GPU's libraries, PyTorch, and tools of the developers.
 RESOLVED = ("cuda", "bench", "docs", "fuzz")
 
 
 def main() -> None:
-    """Run all steps; the first that fails ends the program."""
+    """Run the steps; the first that fails ends the program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="leave out the tests of the wheel")
-    quick = parser.parse_args().quick
-    tag_agrees()
-    wheel = build()
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of: {' '.join(STEPS)}")
+    chosen = parser.parse_args().steps or list(STEPS)
+    if unknown := set(chosen) - set(STEPS):
+        parser.error(f"There is no step {unknown.pop()}. The steps are: {', '.join(STEPS)}.")
     found = {name: path for name in PYTHONS if (path := python(name))}
     if not found:
         sys.exit(f"None of the Pythons {', '.join(PYTHONS)} is on this machine.")
     with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory)
-        for name, path in found.items():
-            say(f"Python {name}, the newest packages")
-            bare = environment(place / name, path, wheel)
-            run(bare, "-c", FILL)
-            run(bare, "-m", "caesura", "fill", "text", "The qu___ brown fox")
-        first = next(iter(found.values()))
-        bare = place / next(iter(found)) / "bin" / "python"
-        say("the software bill of materials")
-        run(bare, ROOT / ".ci" / "sbom.py", wheel, wheel.with_suffix(".cdx.json"))
-        for extra, program in EXTRAS.items():
-            say(f"the extra '{extra}' alone")
-            refused(bare, extra, program)
-            run(environment(place / extra, first, f"{wheel}[{extra}]"), "-c", program)
-        say(f"versions that fit together for the extras {', '.join(RESOLVED)}")
-        for extra in RESOLVED:
-            resolve(bare, f"{wheel}[{extra}]")
-        say("types")
-        check_types(place, first, bare)
-        say("the lowest packages that are declared")
-        check_lowest(place, first, wheel, quick)
-        if not quick:
-            say("the tests, against the wheel")
-            full = environment(place / "full", first, f"{wheel}[dev]")
-            run(full, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "not slow", TESTS)
-    absent = [name for name in PYTHONS if name not in found]
-    say(f"done: {', '.join(f'Python {name}' for name in found)}")
-    if absent:
-        print(f"Not tried, since this machine lacks them: {', '.join(absent)}.")
+        trial = Trial(Path(directory), found)
+        for name, step in STEPS.items():
+            if name in chosen:
+                start = time.monotonic()
+                step(trial)
+                say(f"the step '{name}' passed in {time.monotonic() - start:.0f} s")
+    left_out = [name for name in STEPS if name not in chosen]
+    if left_out:
+        print(f"Not run: the steps {', '.join(left_out)}.")
+    if absent := [name for name in PYTHONS if name not in found]:
+        print(f"Not tried, since this machine lacks them: Python {', '.join(absent)}.")
     print(f"Only looked up, not installed: the extras {', '.join(RESOLVED)}.")
     print("The rest is by hand: see 'Releases' in CONTRIBUTING.md.")
+
+
+class Trial(NamedTuple):
+    """A directory for the environments, and the Pythons of this machine by their version."""
+
+    place: Path
+    pythons: dict[str, str]
+
+    @property
+    def first(self) -> str:
+        """The oldest Python."""
+        return next(iter(self.pythons.values()))
+
+    @property
+    def wheel(self) -> Path:
+        """The wheel in dist/."""
+        for wheel in (ROOT / "dist").glob("*.whl"):
+            return wheel
+        sys.exit("There is no wheel in dist/: run the step 'build' first.")
+
+    def bare(self, name: str) -> Path:
+        """Return the Python of an environment with the wheel and no extras."""
+        own = self.place / name / "bin" / "python"
+        return own if own.exists() else environment(own.parents[1], self.pythons[name], self.wheel)
+
+
+def try_pythons(trial: Trial) -> None:
+    """Fill with every Python, and write the bill of materials of the first."""
+    for name in trial.pythons:
+        say(f"Python {name}, the newest packages")
+        bare = trial.bare(name)
+        run(bare, "-c", FILL)
+        run(bare, "-m", "caesura", "fill", "text", "The qu___ brown fox")
+    say("the software bill of materials")
+    bare = trial.bare(next(iter(trial.pythons)))
+    run(bare, ROOT / ".ci" / "sbom.py", trial.wheel, trial.wheel.with_suffix(".cdx.json"))
+
+
+def try_extras(trial: Trial) -> None:
+    """Use each extra alone; without it, the same program names it."""
+    bare = trial.bare(next(iter(trial.pythons)))
+    for extra, program in EXTRAS.items():
+        say(f"the extra '{extra}' alone")
+        refused(bare, extra, program)
+        own = environment(trial.place / extra, trial.first, f"{trial.wheel}[{extra}]")
+        run(own, "-c", program)
+    say(f"versions that fit together for the extras {', '.join(RESOLVED)}")
+    for extra in RESOLVED:
+        resolve(bare, f"{trial.wheel}[{extra}]")
+
+
+def try_tests(trial: Trial) -> None:
+    """Run the tests against the wheel."""
+    say("the tests, against the wheel")
+    full = environment(trial.place / "full", trial.first, f"{trial.wheel}[dev]")
+    marks = "not slow and not browser"
+    run(full, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", marks, TESTS)
 
 
 def tag_agrees() -> None:
@@ -122,14 +176,14 @@ def version_of(root: Path) -> str:
     return re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)[1]
 
 
-def build() -> Path:
-    """Build into dist/, check the metadata, and return the wheel."""
+def build(trial: Trial) -> None:
+    """Build into dist/, and check the metadata."""
+    tag_agrees()
     say("build")
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", ROOT / "dist", ROOT)
     files = sorted((ROOT / "dist").iterdir())
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
-    return next(file for file in files if file.suffix == ".whl")
 
 
 def python(version: str) -> str | None:
@@ -169,38 +223,40 @@ def refused(bare: Path, extra: str, program: str) -> None:
         sys.exit(f"Without the extra '{extra}' it should be named, but this was said: {last}")
 
 
-def check_types(place: Path, path: str, bare: Path) -> None:
+def check_types(trial: Trial) -> None:
     """Check a right and a wrong program with mypy and pyright, which see only the wheel."""
-    own = environment(place / "types", path, "mypy", "pyright")
+    say("types")
+    bare = trial.bare(next(iter(trial.pythons)))
+    own = environment(trial.place / "types", trial.first, "mypy", "pyright")
     right, wrong = TESTS / "user_program.py", TESTS / "wrong_program.py"
     mypy = (own, "-m", "mypy", "--strict", "--config-file=", "--python-executable", bare)
     pyright = (own, "-m", "pyright", "--pythonpath", bare)
     for checker in (mypy, pyright):
         run(*checker, right)
-        done = subprocess.run([*checker, wrong], capture_output=True, text=True, cwd=place)
+        done = subprocess.run([*checker, wrong], capture_output=True, text=True, cwd=trial.place)
         if done.stdout.count(" error: ") != 4:
             sys.exit(f"Not all 4 mistakes in {wrong.name} were seen: {done.stdout}")
 
 
-def check_lowest(place: Path, path: str, wheel: Path, quick: bool) -> None:
+def check_lowest(trial: Trial) -> None:
     """Fill, and run some tests, with the lowest versions that pyproject.toml declares."""
+    say("the lowest packages that are declared")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     tried = [name for name in EXTRAS if name != "ray"]  # the newest Ray was tried alone
     declared = project["dependencies"] + [line for name in tried for line in extras[name]]
     pattern = re.compile(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)")
     lowest = [match.expand(r"\1==\2") for line in declared if (match := pattern.match(line))]
-    (place / "lowest.txt").write_text("\n".join(lowest))
+    constraints = trial.place / "lowest.txt"
+    constraints.write_text("\n".join(lowest))
     print("\n".join(lowest))
-    constrained = ("-c", place / "lowest.txt", f"{wheel}[{','.join(tried)}]")
-    own = environment(place / "lowest", path, *constrained, "pytest", "httpx", "mido")
+    constrained = ("-c", constraints, f"{trial.wheel}[{','.join(tried)}]")
+    own = environment(trial.place / "lowest", trial.first, *constrained, *TOOLS)
     run(own, "-c", FILL)
-    if not quick:
-        some = ["public", "filler", "cli", "series", "sklearn", "plot", "web_api", "modelfile"]
-        some += ["training"]
-        files = [TESTS / f"test_{name}.py" for name in some]
-        # Without beartype: it cannot resolve a forward reference in the types of older optax.
-        run(own, "-m", "pytest", "-q", "-o", "addopts=", "-m", "not slow", "-W", "ignore", *files)
+    files = [TESTS / f"test_{name}.py" for name in WITH_LOWEST]
+    # Without beartype: it cannot resolve a forward reference in the types of older optax.
+    options = ("-n", "2", "--dist", "loadfile", "-o", "addopts=", "-m", "not slow", "-W", "ignore")
+    run(own, "-m", "pytest", "-q", *options, *files)
 
 
 def say(what: str) -> None:
@@ -215,6 +271,15 @@ def run(*words: object) -> None:
     if done.returncode:
         sys.exit(f"This failed: {' '.join(map(str, words))}")
 
+
+STEPS: dict[str, Callable[[Trial], None]] = {
+    "build": build,
+    "pythons": try_pythons,
+    "extras": try_extras,
+    "types": check_types,
+    "lowest": check_lowest,
+    "tests": try_tests,
+}
 
 if __name__ == "__main__":
     main()

@@ -70,10 +70,11 @@ CARDS = {
     "music": Card(
         sets=("nottingham", "musedata", "piano_midi"),
         serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
-        "notes, and several fills to choose from. The best fill is the draw whose notes agree best "
-        "with those of all draws: the most probable draw would have too few notes. Where another "
-        "place in the piece has surroundings that are more alike than the draws are, the best fill "
-        "is what sounds there.",
+        "notes, and several fills to choose from, at once: the default strategy, `bothways`, "
+        "compiles nothing. By `sir`, which takes seconds, gaps have 2 to 6 % fewer nats (below). "
+        "The best fill is the draw whose notes agree best with those of all draws, among those "
+        "with a usual number of notes: the most probable draw would have too few. If another "
+        "place of the piece is similar enough, the best fill is a copy of that place.",
         fails="It only sees which of the 88 keys sound at each eighth note. It does not see "
         "dynamics, the pedal, drums or rhythms finer than the grid, and cannot tell a long note "
         "from a note that is played again. Fills in styles other than those of its sources are "
@@ -201,7 +202,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
         + ".",
         f"## Test: gaps of {results['gap']} steps",
-        f"Nats of a whole gap with its standard error, over gaps spread evenly over the first "
+        f"Nats of a whole gap, with the standard error. The gaps are spread evenly over the first "
         f"{results['steps']} steps of the test split (or all of it), at least {results['margin']} "
         f"steps from the ends. ({results['machine']}.) Not measured: {_unmeasured(results)}.",
         _table(
@@ -220,9 +221,9 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
             ],
         ),
         "## Calibration",
-        f"Each step of a gap by itself. The statement is that {STATEMENT[frame]}; the calibration "
-        f"error is the mean difference between the stated share and the true one, in {BINS} bins. "
-        f"With `{default}`, the default, by position in the gap:",
+        f"Each step of a gap is predicted by itself. The statement is that {STATEMENT[frame]}. The "
+        f"calibration error is the mean difference between the stated share and the true share, in "
+        f"{BINS} bins. With `{default}`, the default, by position in the gap:",
         _table(
             ["set", "position", *COLUMNS[frame].values()],
             [
@@ -231,7 +232,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
                 for step in range(results["gap"])
             ],
         ),
-        "and by what is stated, at all positions:",
+        "By what is stated, at all positions:",
         _table(
             ["set", "statements", "stated", "true"],
             [

@@ -1,9 +1,9 @@
 """How long tables of 10 000 rows and 10 columns take to be filled, a tenth of them missing.
 
-    python benchmarks/imputer.py [--rows 10000] [--columns 10] [--train] [--pypots]
+    python benchmarks/imputer.py [--rows 10000] [--columns 10] [--full] [--pypots]
 
 `SeriesImputer` with the pretrained model, medians and intervals of 90 %, beside the imputers of
-scikit-learn and linear interpolation; with `--train` also a model that is trained on the table, and
+scikit-learn and linear interpolation; with `--full` also a model that is trained on the table, and
 with `--pypots` SAITS and BRITS, which are trained on it too (`pip install pypots` first).
 Seconds of the clock, and of all cores together; the error is that on what was hidden, in standard
 deviations; `inside` is the share of it in the intervals.
@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--columns", type=int, default=10)
-    parser.add_argument("--train", action="store_true", help="train on the table, too")
+    parser.add_argument("--full", action="store_true", help="train on the table, too")
     parser.add_argument("--pypots", action="store_true")
     given = parser.parse_args()
     draw = np.random.default_rng(0)
@@ -43,8 +43,8 @@ def main() -> None:
         methods["KNNImputer()"] = KNNImputer().fit_transform
     methods["IterativeImputer()"] = IterativeImputer(random_state=0).fit_transform
     methods["interpolate"] = lambda table: table.interpolate(limit_direction="both")
-    if given.train:
-        methods['SeriesImputer(adapt="train")'] = trained
+    if given.full:
+        methods['SeriesImputer(adapt="full")'] = trained
     if given.pypots:
         import pypots_models
 
@@ -77,7 +77,7 @@ def at_once(frame: pd.DataFrame) -> tuple[Any, Any, Any]:
 
 
 def trained(frame: pd.DataFrame) -> tuple[Any, Any, Any]:
-    fill = SeriesImputer(adapt="train", random_state=0).fit(frame).filler_.fill(frame)
+    fill = SeriesImputer(adapt="full", random_state=0).fit(frame).filler_.fill(frame)
     return fill.best, *fill.quantile([0.05, 0.95])  # type: ignore[attr-defined]
 
 

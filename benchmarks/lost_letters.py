@@ -16,6 +16,7 @@ of the editor but its own. Readings that differ only in word division are one.
 import argparse
 import difflib
 import io
+import math
 import platform
 import sys
 import time
@@ -305,15 +306,28 @@ def unknown(filler: caesura.Filler, texts: list[str], given: argparse.Namespace)
     ]
     ranks: dict[int, list[int]] = {n: [] for n in LENGTHS}
     right: dict[int, list[bool]] = {n: [] for n in LENGTHS}
+    chances: dict[int, list[list[float]]] = {n: [] for n in LENGTHS}  # the most probable first
+    nats: dict[int, list[float]] = {n: [] for n in LENGTHS}
     for place, fill in zip(places, fills(given, requests), strict=True):
         truth, lengths = place.truth, list(fill.gaps[0].lengths)
         ranks[len(truth)].append(lengths.index(len(truth)) + 1)
         right[len(truth)].append(merged(fill)[0][0] == truth.lower())
-    head("letters", "gaps", "length is top 1, %", "among top 3, %", "read, %")
+        chances[len(truth)].append(list(fill.gaps[0].lengths.values()))
+        nats[len(truth)].append(-math.log(max(fill.gaps[0].lengths[len(truth)], 1e-300)))
+    head(
+        "letters", "gaps", "length is top 1, %", "stated, %", "among top 3, %", "stated, %", "nats",
+        "read, %",
+    )  # fmt: skip
     for name, some in [(str(n), [n]) for n in LENGTHS] + [("all", list(LENGTHS))]:
-        rank = [value for n in some for value in ranks[n]]
-        read = [value for n in some for value in right[n]]
-        line(name, str(len(rank)), *(share([r <= n for r in rank]) for n in (1, 3)), share(read))
+        rank, read, chance, own = (
+            [value for n in some for value in by_length[n]]
+            for by_length in (ranks, right, chances, nats)
+        )
+        cells = [str(len(rank))]
+        for top in (1, 3):
+            stated = 100 * np.mean([sum(each[:top]) for each in chance])
+            cells += [share([r <= top for r in rank]), f"{stated:.1f}"]
+        line(name, *cells, f"{np.mean(own):.2f}", share(read))
 
 
 def speed(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:

@@ -1,44 +1,37 @@
-"""Which of the fills drawn for a gap in music should be the answer.
+"""Which of the fills drawn for a gap in music should be the answer, and how many draws are enough.
 
-    python benchmarks/music_choice.py --data DATA [--split valid] [--gaps 60] [--lengths 5,8,32]
+    CAESURA_DATA=DATA python benchmarks/music_choice.py [--split valid] [--gaps 60]
+        [--lengths 5,8,32] [--strategy bothways] [--draws 8,24]
 
-32 particles are drawn for each gap, as by `nade`. From them come the draws of `nade` (the first 8),
-those of `sir` (8 of all, chosen by their weights) and those of `sir` with particles of its own for
-each draw (one of each 4). Every rule chooses among the same draws. Its notes are given as a share
-of those of the truth, with the F1 of its notes and the truth's, and the nats of the forward net,
-which is what the score of `sir` ranks fills by. Gaps are spread evenly over a split.
+Gaps are spread evenly over a split of each set. Every rule chooses among the same draws. Its notes
+are given as a share of those of the truth, on the grid of the model, with the F1 of its notes and
+the truth's, and its nats by the strategy. "agreement" is the rule of the library without echoes.
 """
 
 import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import numpy as np
 
 import caesura
 from caesura import datasets
-from caesura.kinds.music.choice import by_agreement
-from caesura.sequence import Sequence
-from caesura.strategies import around_each
-from caesura.strategies.base import on_copies
-from caesura.strategies.keys import keys_of_windows
-from caesura.strategies.sir import _all_missing, _propose, judge
+from caesura.filler import Request
+from caesura.kinds.music.choice import agreement, by_agreement
 
 SETS = ("nottingham", "musedata", "piano_midi")
-LENGTHS = (5, 8, 32)  # a bar of eighth notes has 8 steps
 AROUND, MARGIN = 96, 10
-PARTICLES, DRAWS = 32, 8
+TOGETHER = 16  # gaps that are filled at once
 Choice = Callable[[np.ndarray, np.ndarray], int]
 
 
-class Particles(NamedTuple):
-    """Fills of one gap, with the truth as the last one."""
+class Drawn(NamedTuple):
+    """Random fills of one gap, and the truth."""
 
-    notes: np.ndarray  # [PARTICLES + 1, places]
-    log_p: np.ndarray  # [PARTICLES + 1], by the forward net
-    log_weight: np.ndarray  # [PARTICLES]
+    name: str
+    notes: np.ndarray  # [draws, places]
+    log_probs: np.ndarray
+    truth: np.ndarray
 
 
 def typical(draws: np.ndarray, scores: np.ndarray) -> int:
@@ -51,123 +44,73 @@ RULES: dict[str, Choice] = {
     "likelihood": lambda draws, scores: int(np.argmax(scores)),
     "any draw": lambda draws, scores: 0,
     "typical": typical,
+    "agreement with all": lambda draws, scores: int(np.argmax(agreement(draws).round(9))),
     "agreement": lambda draws, scores: int(by_agreement(draws, scores)[0]),
 }
 
 
-def sources(gap: Particles, seed: int) -> dict[str, np.ndarray]:
-    """The numbers of the particles that each strategy draws."""
-    draw = np.random.default_rng(seed)
-
-    def some(of: np.ndarray, count: int) -> np.ndarray:
-        weights = np.exp(gap.log_weight[of] - gap.log_weight[of].max())
-        return draw.choice(of, count, p=weights / weights.sum())
-
-    everything = np.arange(PARTICLES)
-    apart = [some(group, 1) for group in everything.reshape(DRAWS, -1)]
-    return {
-        "nade": everything[:DRAWS],
-        "sir": some(everything, DRAWS),
-        "sir, apart": np.concatenate(apart),
-    }
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="the data directory")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--split", default="valid")
     parser.add_argument("--gaps", type=int, default=60, help="of each length in each set")
-    parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)))
+    parser.add_argument("--lengths", default="5,8,32")
+    parser.add_argument("--strategy", default="bothways")
+    parser.add_argument("--draws", default="8,24")
     given = parser.parse_args()
     filler = caesura.load("music")
-    pieces = {name: datasets.load(name, given.split, given.data) for name in SETS}
-    print(f"| steps | draws by | distinct | rule | notes: {', '.join(SETS)} | F1 | nats |")
-    print("|---|---|---|---|---|---|---|")
+    counts = list(map(int, given.draws.split(",")))
+    print(f"| steps | draws | rule | notes: {', '.join(SETS)} | F1 | nats |")
+    print("|---:|---:|---|---|---:|---:|")
     for length in map(int, given.lengths.split(",")):
-        gaps = {name: drawn_gaps(filler, pieces[name], length, given.gaps) for name in SETS}
-        truths = [Row.of(name, gap, PARTICLES) for name in SETS for gap in gaps[name]]
-        print(f"| {length} | | | the truth | {told(truths)} |", flush=True)
-        for source in sources(gaps[SETS[0]][0], 0):
+        rows = [one for name in SETS for one in draw(filler, name, length, max(counts), given)]
+        for count in counts:
             for rule, choose in RULES.items():
-                rows, distinct = [], []
-                for name in SETS:
-                    for number, gap in enumerate(gaps[name]):
-                        drawn = sources(gap, number)[source]
-                        best = choose(gap.notes[drawn], gap.log_p[drawn])
-                        rows.append(Row.of(name, gap, drawn[best]))
-                        distinct.append(len(set(drawn)))
-                count = f"{np.mean(distinct):.1f} of {DRAWS}"
-                print(f"| {length} | {source} | {count} | {rule} | {told(rows)} |", flush=True)
+                chosen = [choose(one.notes[:count], one.log_probs[:count]) for one in rows]
+                print(f"| {length} | {count} | {rule} | {told(rows, chosen)} |", flush=True)
 
 
-class Row(NamedTuple):
-    """One gap as a rule fills it."""
-
-    name: str
-    notes: int
-    true_notes: int
-    f1: float
-    log_p: float
-
-    @classmethod
-    def of(cls, name: str, gap: Particles, chosen: int) -> "Row":
-        fill, truth = gap.notes[chosen], gap.notes[PARTICLES]
-        both, total = int(np.sum(fill & truth)), int(fill.sum() + truth.sum())
-        f1 = 2 * both / total if total else 1.0
-        return cls(name, int(fill.sum()), int(truth.sum()), f1, float(gap.log_p[chosen]))
-
-
-def told(rows: list[Row]) -> str:
-    """The columns of a table: the share of notes in each set with its standard error, and means."""
-    shares = []
-    for name in SETS:
-        notes, true = np.array([row[1:3] for row in rows if row.name == name], float).T
-        share = notes.sum() / true.sum()
-        error = np.std(notes - share * true) * len(true) ** 0.5 / true.sum()
-        shares.append(f"{share:.2f} ± {error:.2f}")
-    means = np.mean([[row.f1, row.log_p] for row in rows], axis=0)
-    return f"{', '.join(shares)} | {means[0]:.3f} | {means[1]:.1f}"
-
-
-def drawn_gaps(
-    filler: caesura.Filler, pieces: list[np.ndarray], length: int, count: int
-) -> list[Particles]:
-    """Particles for gaps at evenly spread steps of the pieces."""
+def draw(
+    filler: caesura.Filler, name: str, length: int, draws: int, given: argparse.Namespace
+) -> list[Drawn]:
+    """Random fills of gaps at evenly spread steps of the pieces of a set."""
+    pieces = datasets.load(name, given.split)
     places = [(p, t) for p, x in enumerate(pieces) for t in range(MARGIN, len(x) - MARGIN - length)]
-    found = []
-    for number, place in enumerate(np.linspace(0, len(places) - 1, count).astype(int)):
-        piece, start = places[place]
+    chosen = np.linspace(0, len(places) - 1, given.gaps).astype(int)
+    requests, truths = [], []
+    for seed, (piece, start) in enumerate(places[i] for i in chosen):
         first = max(0, start - AROUND)
-        steps = pieces[piece][first : start + length + AROUND]
-        found.append(particles(filler, steps, start - first, length, number))
+        roll = np.array(pieces[piece][first : start + length + AROUND], float)
+        gap = slice(start - first, start - first + length)
+        truths.append(roll[gap].astype(bool).reshape(-1))
+        roll[gap] = np.nan
+        requests.append(
+            Request(roll, samples=draws, draws=draws, strategy=given.strategy, seed=seed)
+        )
+    found = []
+    for first in range(0, len(requests), TOGETHER):
+        some = requests[first : first + TOGETHER]
+        for request, fill in zip(some, filler.fill_many(some), strict=True):
+            gap = np.isnan(request.data).any(axis=1)
+            notes = np.array([np.asarray(roll)[gap].reshape(-1) for roll in fill.samples], bool)
+            found.append(Drawn(name, notes, np.asarray(fill.log_probs), truths[len(found)]))
     return found
 
 
-def particles(
-    filler: caesura.Filler, steps: np.ndarray, start: int, length: int, seed: int
-) -> Particles:
-    strategy, net = filler.method("sir")[:2]
-    missing = np.zeros(steps.shape, bool)
-    missing[start : start + length] = True
-    stop = strategy.stop(start + length, len(steps))
-    hidden, whole = (Sequence(v, missing) for v in (np.where(missing, 0, steps), steps))
-    drawn, log_p = _particles(jax.random.key(seed), net, around_each(net, [hidden], [stop]))
-    true_log_p = judge(net.forward, around_each(net, [whole], [stop]))
-    fills = [*np.asarray(drawn.values)[0, :, :length], steps[start : start + length]]
-    return Particles(
-        notes=np.stack(fills).reshape(len(fills), -1).astype(int),
-        log_p=np.concatenate([log_p[0], true_log_p]),
-        log_weight=np.asarray(drawn.log_weight[0], np.float64),
-    )
-
-
-@eqx.filter_jit
-def _particles(key, net, window):
-    def run(keys, lanes):
-        drawn = _propose(keys, net, lanes, _all_missing(net, lanes))
-        return drawn, judge(net.forward, lanes.with_fills(drawn.values[:, None]))
-
-    return on_copies(keys_of_windows(key, 1), window, PARTICLES, run)
+def told(rows: list[Drawn], chosen: list[int]) -> str:
+    """The columns of a table: the share of notes in each set with its standard error, and means."""
+    shares, f1, nats = [], [], []
+    for name in SETS:
+        own = [(one, best) for one, best in zip(rows, chosen, strict=True) if one.name == name]
+        notes = np.array([one.notes[best].sum() for one, best in own], float)
+        true = np.array([one.truth.sum() for one, _ in own], float)
+        share = notes.sum() / true.sum()
+        error = np.std(notes - share * true) * len(true) ** 0.5 / true.sum()
+        shares.append(f"{share:.2f} ± {error:.2f}")
+    for one, best in zip(rows, chosen, strict=True):
+        both, total = np.sum(one.notes[best] & one.truth), one.notes[best].sum() + one.truth.sum()
+        f1.append(2 * both / total if total else 1.0)
+        nats.append(-one.log_probs[best])
+    return f"{', '.join(shares)} | {np.mean(f1):.3f} | {np.mean(nats):.1f}"
 
 
 if __name__ == "__main__":

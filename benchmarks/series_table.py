@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 HEADINGS = "set", "removed", "seeds", "median", "mean", "one pass", "CRPS"
-HEADINGS += "in 50 / 80 / 95 %", "interpolation", "best published"
+HEADINGS += "in 50 / 80 / 95 %", "line", "best published"
 SETS = {"ett": "ETTh1", "italy": "Italy", "beijing": "Beijing", "physionet": "PhysioNet"}
 PATTERNS = {
     "point01": "10 % points",

@@ -82,7 +82,7 @@ def test_fills_are_drawn_as_often_as_they_score(by):
 
 def keyboard():
     """A small one, whose keys depend on each other, and two steps of which most is missing."""
-    net = jax.tree.map(lambda a: 1.5 * a, make_net("bidirectional", "orderless"))
+    net = jax.tree.map(lambda a: 1.5 * a, make_net("bidirectional", "orderless", cell="lstm"))
     missing = np.zeros((6, 3), bool)
     missing[2], missing[4] = True, [True, False, True]
     values = random_values(net.frame, 6)
@@ -122,8 +122,9 @@ def test_numpy_draws_the_fills_of_a_keyboard_as_often_as_they_score():
 def test_the_first_draws_do_not_depend_on_how_many_there_are():
     net, sequence = keyboard()
     window = around_each_eagerly(with_numpy(net), [sequence], [Span(2, 5)], [5])
-    few, many = (BothWays().draw(KEY, net, window, n) for n in (5, 700))
+    one, few, many = (BothWays().draw(KEY, net, window, n) for n in (1, 5, 700))
     assert np.array_equal(few, many[:, :5])
+    assert np.array_equal(one, many[:, :1])  # which goes in one direction only
     assert len(np.unique(many[0], axis=0)) > 10
 
 

@@ -44,7 +44,7 @@ def table(rows: int = 80) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def imputer():
-    made = SeriesImputer(adapt="train", settings=TINY, samples=21, least_observed=1, random_state=0)
+    made = SeriesImputer(adapt="full", settings=TINY, samples=21, least_observed=1, random_state=0)
     return made.fit(table())
 
 
@@ -118,7 +118,7 @@ def test_a_saved_model_knows_its_levels(imputer, tmp_path):
 def test_several_series_give_several_answers():
     given = np.stack([table()[["level", "on"]].to_numpy(float)] * 2)
     made = SeriesImputer(
-        adapt="train", settings=TINY, samples=9, least_observed=1, random_state=0
+        adapt="full", settings=TINY, samples=9, least_observed=1, random_state=0
     ).fit(given)
     answer, shares = made.transform(given), made.probabilities(given)
     assert set(answer[:, :, 1].ravel()) == {0, 1}
@@ -141,7 +141,7 @@ def source(tmp_path_factory):
 def fill(source, *words):
     small = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
     return ask(
-        *("fill", "series", source, *small, "--adapt", "train", "--set", "least_observed=1", *words)
+        *("fill", "series", source, *small, "--adapt", "full", "--set", "least_observed=1", *words)
     )
 
 
@@ -182,7 +182,7 @@ def test_what_is_said_in_training_is_not_said_again(source, tmp_path):
 def test_the_page_gets_the_words_in_its_file_and_curves_of_numbers_alone(monkeypatch):
     monkeypatch.setattr(web_tables, "train", partial(train, hidden=4, head_hidden=4))
     text = table(140).to_csv(index=False)
-    asked = web_tables.read_fill({}, TableFillQuestion(sequence=text, adapt="train"))
+    asked = web_tables.read_fill({}, TableFillQuestion(sequence=text, adapt="full"))
     told = web_tables.fill_table(asked, 2, lambda state: None, lambda: False)
     assert {column.name for column in told.columns} == {"level", "on"}
     answer = pd.read_csv(StringIO(told.sequence))
@@ -216,7 +216,7 @@ def posterior(series: np.ndarray, t: int, seen: bool) -> float:
 def test_states_are_learnt_to_near_their_true_posterior():
     settings = {"hidden": 16, "head_hidden": 24, "steps": 500, "length": 24, "dropout": 0.0}
     settings |= {"validate_every": 250, "learning_rate": 0.01}
-    made = SeriesImputer(adapt="train", settings=settings, random_state=0).fit(states(20_000, 0))
+    made = SeriesImputer(adapt="full", settings=settings, random_state=0).fit(states(20_000, 0))
     test = states(400, 1)
     for seen in (True, False):
         divergence = []

@@ -3,7 +3,7 @@
 import numpy as np
 
 from caesura.kinds import Music, Text
-from caesura.kinds.music.choice import RECALL, agreement
+from caesura.kinds.music.choice import agreement
 
 
 def test_music_prefers_the_fill_that_agrees_with_the_others_to_the_likeliest():
@@ -28,9 +28,19 @@ def test_agreement_is_the_mean_f_score_with_all_draws():
                 wanted[i, j] = one.sum() == other.sum() == 0
                 continue
             precision, recall = right / one.sum(), right / other.sum()
-            mean = (RECALL**2 * precision + recall) / (1 + RECALL**2)
-            wanted[i, j] = precision * recall / mean
+            wanted[i, j] = 2 * precision * recall / (precision + recall)
     assert np.allclose(agreement(drawn), wanted.mean(axis=1))
+
+
+def test_a_fill_with_an_unusual_number_of_notes_is_not_the_best():
+    """Though one that has all the notes of the others agrees with each of them."""
+    drawn = np.zeros((6, 20), int)
+    for row, notes in enumerate([[1, 2], [2, 3], [3, 4], [4, 1], [1, 2, 3, 4], [5, 6]]):
+        drawn[row, notes] = 1
+    assert agreement(drawn).argmax() == 4
+    order = Music().rank(drawn, -np.arange(6.0))
+    assert order[0] == 0
+    assert 4 in order[4:]
 
 
 def test_of_fills_that_agree_equally_well_the_likelier_is_first():

@@ -96,7 +96,7 @@ def test_a_fit_does_not_hold_up_the_end(tmp_path):
     text_filler().save(tmp_path / "words.model")
     # A place without compiled programs.
     with served("--model", tmp_path / "words.model", cache=tmp_path) as (address, _, process):
-        body = json.dumps({"sequence": wave().to_csv(index=False), "adapt": "train"}).encode()
+        body = json.dumps({"sequence": wave().to_csv(index=False), "adapt": "full"}).encode()
         headers = {"content-type": "application/json"}
         asked = urllib.request.Request(address + "api/fill/series", body, headers)
         with urllib.request.urlopen(asked) as answer:

@@ -12,7 +12,7 @@ from command_line import ask, mistake, run
 FIELDS = ["steps=2", "hidden=4", "head_hidden=4", "batch=2", "length=8", "validate_every=2"]
 FIELDS += ["valid_steps=20", "least_observed=1"]
 TINY = [word for field in FIELDS for word in ("--set", field)]
-FULL = ["--adapt", "train", *TINY]
+FULL = ["--adapt", "full", *TINY]
 
 
 def table() -> pd.DataFrame:
@@ -163,7 +163,7 @@ def test_tables_that_cannot_be_filled_get_one_sentence(tmp_path, content, senten
 def test_tables_that_are_too_small_to_train_on_get_one_sentence(tmp_path, content, sentence):
     (tmp_path / "in.csv").write_text(content)
     words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
-    assert sentence in mistake(*words, "--adapt", "train")
+    assert sentence in mistake(*words, "--adapt", "full")
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -183,9 +183,9 @@ def test_a_table_is_filled_at_once(tmp_path):
 def test_training_needs_to_be_asked_for(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\n\n3\n")
     words = ("fill", "series", tmp_path / "in.csv", "-o", tmp_path / "out.csv")
-    assert "it needs --adapt train" in mistake(*words, "--set", "steps=2")
-    assert "--adapt is none, quick, full or train" in mistake(*words, "--adapt", "later")
-    assert "--budget is for --adapt quick and --adapt full" in mistake(*words, "--budget", "3s")
+    assert "it needs --adapt full" in mistake(*words, "--set", "steps=2")
+    assert "--adapt is none, quick or full" in mistake(*words, "--adapt", "later")
+    assert "--budget is for --adapt quick" in mistake(*words, "--budget", "3s")
     assert "written as 30s or 2min" in mistake(*words, "--adapt", "quick", "--budget", "soon")
 
 

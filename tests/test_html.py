@@ -1,12 +1,14 @@
 """What notebooks show of fills and fillers: whole HTML, escaped, and for every kind."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import caesura
+from caesura.filler.candidates import LogProb
 from caesura.plots.html import chart_html, readings_html, roll_html, text_html
 from caesura.plots.series import Filled
 from small_fillers import greek_filler, music_filler, text_filler
@@ -52,7 +54,7 @@ def test_a_filled_text_is_shaded_and_escaped():
 def test_of_a_long_text_what_is_near_the_gaps_is_shown():
     text = "a" * 5000 + "XY" + "b" * 5000
     shown = Checked(text_html(text, np.array([5000, 5001]), np.array([0.5, 1.0]))).text
-    assert shown.startswith("… " + "a" * 80 + "XY" + "b" * 80 + " …The darker")
+    assert shown.startswith("… " + "a" * 80 + "XY" + "b" * 80 + " …The stronger")
     assert len(Checked(text_html(text, np.zeros(0, int), np.zeros(0))).text) < 2100
 
 
@@ -85,6 +87,12 @@ def test_a_filled_roll_has_old_and_new_notes():
     assert drawn.count("rgba(213,94,0,0.62)") == 1
     assert drawn.count("rgba(128,128,128,0.80)") == 39
     Checked(roll_html(np.zeros((4, 88), int), np.zeros((0, 2), int), np.zeros(0)))
+
+
+def test_an_estimate_that_may_be_far_off_says_so():
+    fill = text_filler().fill("a_c", strategy="nade")
+    unsure = replace(fill, log_prob=LogProb(-2.0, np.inf))
+    assert "very roughly -2.00 nats" in Checked(unsure._repr_html_()).text
 
 
 def test_a_column_is_drawn_with_its_interval():

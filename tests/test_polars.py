@@ -43,7 +43,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted():
-    return SeriesImputer(adapt="train", settings=SMALL, random_state=0, samples=3).fit(table())
+    return SeriesImputer(adapt="full", settings=SMALL, random_state=0, samples=3).fit(table())
 
 
 def test_only_the_missing_cells_are_replaced():
@@ -91,7 +91,7 @@ def test_other_answers_are_polars_too(fitted):
 @pytest.mark.slow
 def test_absent_rows_are_added_to_a_polars_frame():
     given = table().select("time", "wave").filter(pl.col("time").dt.hour() != 3)
-    imputer = SeriesImputer(adapt="train", settings=SMALL, random_state=0, samples=2, add_rows=True)
+    imputer = SeriesImputer(adapt="full", settings=SMALL, random_state=0, samples=2, add_rows=True)
     full = imputer.fit_transform(given)
     assert isinstance(full, pl.DataFrame)
     assert len(full) == STEPS - 1 or len(full) == STEPS

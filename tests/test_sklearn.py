@@ -42,7 +42,7 @@ def kept_programs(tmp_path_factory):
 
 
 def imputer(**options) -> SeriesImputer:
-    given = {"adapt": "train", "settings": TINY, "samples": 9, "random_state": 0}
+    given = {"adapt": "full", "settings": TINY, "samples": 9, "random_state": 0}
     given["least_observed"] = 1
     return SeriesImputer(**given | options)
 
@@ -232,7 +232,7 @@ def test_progress_goes_to_stderr_if_asked_for(capsys):
 
 def test_too_little_is_refused_with_numbers():
     with pytest.raises(CaesuraError, match=r"'x0' has \d\d observed numbers, .* least 100 are"):
-        SeriesImputer(adapt="train").fit(walk(40, 1))
+        SeriesImputer(adapt="full").fit(walk(40, 1))
     with pytest.raises(ValueError, match="1 sample"):
         SeriesImputer().fit(np.ones((1, 3)))
 

@@ -202,7 +202,7 @@ def test_an_imputer_fills_at_once():
 
 def test_an_imputer_says_what_needs_training():
     table = days(30)[["heat"]]
-    with pytest.raises(CaesuraError, match="'settings' is for training: it needs adapt='train'"):
+    with pytest.raises(CaesuraError, match="'settings' is for training: it needs adapt='full'"):
         SeriesImputer(settings={"steps": 2}).fit(table)
     with pytest.raises(CaesuraError, match="way to adapt"):
         SeriesImputer(adapt="slowly").fit(table)

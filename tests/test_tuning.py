@@ -45,16 +45,15 @@ def untrained(table: np.ndarray) -> TableFiller:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("adapt", ["quick", "full"])
-def test_tuning_makes_a_net_better_in_the_time_that_is_given(adapt, monkeypatch):
+def test_tuning_makes_a_net_better_in_the_time_that_is_given(monkeypatch):
     table = days()
     filler = untrained(table)
-    tune(filler, [table], adapt, 0.1)  # so that everything is compiled
+    tune(filler, [table], 0.1)  # so that everything is compiled
     monkeypatch.setattr(tuning, "RATE", 0.01)
     told = []
     began = time.monotonic()
-    found = tune(filler, [table], adapt, 4.0, report=lambda name, progress: told.append(progress))
-    assert time.monotonic() - began < 10.0  # some more if the machine is busy
+    found = tune(filler, [table], 6.0, report=lambda name, progress: told.append(progress))
+    assert time.monotonic() - began < 12.0  # some more if the machine is busy
     assert found.updates > 10
     assert found.after < 0.95 * found.before
     mean = np.average(
@@ -65,11 +64,6 @@ def test_tuning_makes_a_net_better_in_the_time_that_is_given(adapt, monkeypatch)
     validated = [progress.validation for progress in told if progress.validation is not None]
     assert min(validated) == pytest.approx(found.after)
     assert told[-1].step == told[-1].steps == found.updates
-    new, old = (one.nets["bidirectional"] for one in (found.filler, filler))
-    for part in ("forward", "backward", "head"):
-        leaves = [jax.tree.leaves(getattr(net, part)) for net in (new, old)]
-        changed = any(np.abs(a - b).max() > 1e-3 for a, b in zip(*leaves, strict=True))
-        assert changed == (adapt == "full" or part == "head")
 
 
 @pytest.mark.slow
@@ -77,12 +71,12 @@ def test_a_net_that_gets_worse_is_not_kept(monkeypatch):
     table = days()
     filler = caesura.load("series").fitted([table])
     monkeypatch.setattr(tuning, "RATE", 10.0)
-    found = tune(filler, [table], "quick", 0.5)
+    found = tune(filler, [table], 0.5)
     assert found.updates >= 1
     assert found.after == found.before
     assert found.filler.nets["bidirectional"] is filler.nets["bidirectional"]
     with pytest.raises(Stopped):
-        tune(filler, [table], "quick", 5.0, stop=lambda: True)
+        tune(filler, [table], 5.0, stop=lambda: True)
 
 
 def test_what_is_held_out_is_not_learnt_from(monkeypatch):
@@ -90,11 +84,11 @@ def test_what_is_held_out_is_not_learnt_from(monkeypatch):
     filler = untrained(table)
     seen = {}
 
-    def pool(rng, net, way, tables, *_):
+    def pool(rng, net, tables, *_):
         seen["known"] = tables[0]
 
     monkeypatch.setattr(tuning, "_pool", pool)
-    assert tune(filler, [table], "full", 1.0).updates == 0
+    assert tune(filler, [table], 1.0).updates == 0
     values = filler.kind.open(table).complete.values
     (part,) = parts_of([values], 3)
     assert part.hidden.sum() > 40
@@ -127,7 +121,7 @@ def test_a_budget_is_a_time(budget, seconds):
     assert seconds_of(budget) == seconds
 
 
-@pytest.mark.parametrize("budget", ["soon", "-3s", 0, float("nan"), float("inf")])
+@pytest.mark.parametrize("budget", ["soon", "-3s", 0, float("nan"), float("inf"), None])
 def test_other_budgets_are_refused(budget):
     with pytest.raises(CaesuraError, match="written as 30s or 2min"):
         SeriesImputer(adapt="quick", budget=budget).fit(days())
@@ -135,7 +129,7 @@ def test_other_budgets_are_refused(budget):
 
 @pytest.mark.slow
 def test_an_imputer_that_was_tuned_says_how_good_it_is():
-    imputer = SeriesImputer(adapt="full", budget="1s", random_state=0).fit(days())
+    imputer = SeriesImputer(adapt="quick", budget="1s", random_state=0).fit(days())
     fields = ["column", "hidden", "error", "pretrained_error", "line_error", "inside"]
     assert imputer.report_.columns.tolist() == fields
     report = imputer.report_

@@ -59,7 +59,7 @@ def test_the_models_that_are_offered(client):
     assert (tunes["name"], tunes["kind"], tunes["fields"]) == (
         "tunes",
         "music",
-        {"steps_per_beat": 2},
+        {"steps_per_beat": 2, "struck": False},
     )
     assert set(words["strategies"]) == set(STRATEGIES) - {"bayes"}
     assert words["strategy"] == "nade"

@@ -46,7 +46,7 @@ def wave(rows: int = 150) -> pd.DataFrame:
 
 
 CSV = wave().to_csv(index=False)
-FULL = {"sequence": CSV, "adapt": "train"}  # a model is trained on the table
+FULL = {"sequence": CSV, "adapt": "full"}  # a model is trained on the table
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,7 @@ def test_a_table_as_it_can_be_drawn(client):
 
 @pytest.mark.slow
 def test_the_pretrained_model_is_tuned_on_request(client, monkeypatch):
-    monkeypatch.setitem(tables.WAYS, "quick", tables.WAYS["quick"]._replace(seconds=1.0))
+    monkeypatch.setattr(tables, "SECONDS", 1.0)
     told = lines(client.post("/api/fill/series", json={"sequence": CSV, "adapt": "quick"}))
     assert {"trains", "draws", "filled"} <= {line["state"] for line in told}
     assert told[-1]["columns"][0]["rows"] == list(range(20, 26))
@@ -147,7 +147,7 @@ def test_a_table_is_filled_as_the_library_fills_it(client):
 
 @pytest.mark.slow
 def test_columns_can_be_left_out(client):
-    asked = {"sequence": CSV, "adapt": "train", "columns": ["wind"]}
+    asked = {"sequence": CSV, "adapt": "full", "columns": ["wind"]}
     filled = lines(client.post("/api/fill/series", json=asked))[-1]
     assert [column["name"] for column in filled["columns"]] == ["wind"]
     after = pd.read_csv(StringIO(filled["sequence"]))
@@ -217,7 +217,7 @@ NOT_TO_FILL = {
         "holds neither numbers nor a category",
     ),
     "too little to learn from": (
-        {"sequence": wave(95).to_csv(index=False), "adapt": "train"},
+        {"sequence": wave(95).to_csv(index=False), "adapt": "full"},
         "too few to learn",
     ),
     "nothing missing": ({"sequence": wave().dropna().to_csv(index=False)}, "Nothing is missing"),

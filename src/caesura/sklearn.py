@@ -25,7 +25,7 @@ with extra("sklearn", "SeriesImputer needs scikit-learn"):
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 
-ADAPTATIONS = ("none", "quick", "full", "train")
+ADAPTATIONS = ("none", "quick", "full")
 WORSE = 1.1  # times the error of a line: less may be chance
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,10 +53,9 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     By default the pretrained model `series` fills the table, and `fit` learns only the means and
     scales of the columns and how wide their intervals must be: that takes no time. With
-    ``adapt="quick"``, `fit` tunes the head of the pretrained model on the table, for 30 seconds.
-    With ``adapt="full"`` it tunes all weights, for 3 minutes. `budget` sets another time. With
-    ``adapt="train"``, it trains another kind of model on the table alone, which takes a minute or
-    more. A column without any observed value stays as it is, with a warning.
+    ``adapt="quick"``, `fit` tunes the pretrained model on the table for as long as `budget` says.
+    With ``adapt="full"``, it trains a model on the table alone, which takes a minute or more. A
+    column without any observed value stays as it is, with a warning.
 
     Some columns are learnt as categories: True and False, only 0 and 1, categories of pandas, and
     at most 20 different words. They have probabilities instead of densities. They help to fill the
@@ -84,22 +83,20 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Whether answers have rows for times that are absent between the others.
     samples : int, default 100
         How many random fills an answer is made of; of the pretrained model, how many quantiles.
-    adapt : "none", "quick", "full" or "train", default "none"
-        "none" fills with the pretrained model. "quick" tunes its head on the table, and "full" all
-        its weights. "train"
-        trains a model on the table, from random weights.
-    budget : str or float, optional
-        How long tuning takes, by the clock: seconds, or such as "2min". By default "30s" with
-        ``adapt="quick"`` and "3min" with ``adapt="full"``. It ends earlier if it has seen enough.
+    adapt : "none", "quick" or "full", default "none"
+        "none" fills with the pretrained model. "quick" tunes it on the table. "full" trains
+        a model on the table.
+    budget : str or float, default "30s"
+        How long ``adapt="quick"`` takes, by the clock: seconds, or such as "2min".
     strategy : str or Strategy, optional
-        How gaps are filled. By default as the recipe says. Only with ``adapt="train"``.
+        How gaps are filled. By default as the recipe says. Only with ``adapt="full"``.
     recipe : str, optional
-        The name of a recipe, or the path of one. By default "series". Only with ``adapt="train"``.
+        The name of a recipe, or the path of one. By default "series". Only with ``adapt="full"``.
     settings : dict, optional
-        Fields of the recipe, such as ``{"steps": 500}``. Only with ``adapt="train"``.
+        Fields of the recipe, such as ``{"steps": 500}``. Only with ``adapt="full"``.
     least_observed : int, optional
         A column with fewer observed values is refused. By default 1, and 100 with
-        ``adapt="train"``.
+        ``adapt="full"``.
     random_state : int, RandomState or None, default None
         The seed of the random numbers.
     verbose : bool, default False
@@ -113,9 +110,9 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         How good the model is on this table: for each column of numbers, the mean error
         on some of its observed numbers, which were hidden for this, that of a line between
         neighbours, both in standard deviations, and the share of these numbers in their intervals
-        of 90 %. If the model was tuned, also the error of the pretrained one: the same numbers
+        of 90 %. With ``adapt="quick"`` also the error of the pretrained model: the same numbers
         were held out, and if tuning did not make their mean error smaller, the pretrained model
-        is kept. Not with ``adapt="train"``.
+        is kept. Not with ``adapt="full"``.
     seed_ : int
         The seed of the answers: they are the same every time.
 
@@ -144,7 +141,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         add_rows: bool = False,
         samples: int = 100,
         adapt: str = "none",
-        budget: str | float | None = None,
+        budget: str | float = "30s",
         strategy: str | Strategy | None = None,
         recipe: str | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -178,14 +175,17 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : table or tables
+            The tables to fill, in a form that the class lists.
         y : ignored
+            Only here because scikit-learn passes it.
 
         Returns
         -------
-        self
+        SeriesImputer
+            This imputer, fitted.
         """
         lookup(dict.fromkeys(ADAPTATIONS), self.adapt, "way to adapt")
-        seconds = None if self.budget is None else seconds_of(self.budget)
+        seconds = seconds_of(self.budget)
         use_all_cores()
         tables = self._tables(X, reset=True)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31))
@@ -202,13 +202,13 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.least_observed is not None:
             fields["least_observed"] = self.least_observed
         self.filler_: Filler
-        if self.adapt == "train":
+        if self.adapt == "full":
             self.filler_ = self._train(tables, fields)
         else:
             fitted = self._fitted(tables, fields)
             self.filler_ = fitted if self.adapt == "none" else self._tune(fitted, tables, seconds)
             self.report_ = _report(self.filler_)
-            if self.adapt != "none":
+            if self.adapt == "quick":
                 place = self.report_.columns.get_loc("line_error")
                 self.report_.insert(place, "pretrained_error", _report(fitted)["error"])
             _warn(self.report_)
@@ -217,15 +217,14 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fitted(self, tables: list[Any], fields: dict[str, Any]) -> TableFiller:
         for name in ("strategy", "recipe", "settings"):
             if getattr(self, name) is not None:
-                raise CaesuraError(f"'{name}' is for training: it needs adapt='train'.")
+                raise CaesuraError(f"'{name}' is for training: it needs adapt='full'.")
         pretrained = load("series")
         assert isinstance(pretrained, TableFiller)
         return pretrained.fitted(tables, **fields)
 
-    def _tune(self, fitted: TableFiller, tables: list[Any], seconds: float | None) -> TableFiller:
+    def _tune(self, fitted: TableFiller, tables: list[Any], seconds: float) -> TableFiller:
         with showing() if self.verbose else nullcontext(None) as report:
-            tuned = tune(fitted, tables, self.adapt, seconds, seed=self.seed_, report=report)
-            return tuned.filler
+            return tune(fitted, tables, seconds, seed=self.seed_, report=report).filler
 
     def _train(self, tables: list[Any], fields: dict[str, Any]) -> Filler:
         with showing() if self.verbose else nullcontext(lambda net, progress: None) as report:

@@ -75,8 +75,13 @@ def _help(param: Any) -> str:
 def _plain(text: str) -> str:
     """Return a help text as Markdown that shows it as it is, except for code in backticks."""
     parts = re.split("(`[^`]*`)", text)
-    marks = re.compile(r"(?<!\w)_|_(?!\w)|[*<]")
-    return "".join(p if p.startswith("`") else marks.sub(r"\\\g<0>", p) for p in parts)
+    marks = re.compile(r"(?<!\w)_|_(?!\w)|[*]")
+
+    def shown(part: str) -> str:
+        # Not "\<", which only some dialects of Markdown know.
+        return part if part.startswith("`") else marks.sub(r"\\\g<0>", part.replace("<", "&lt;"))
+
+    return "".join(map(shown, parts))
 
 
 def _sentence(param: Any) -> str:

@@ -1,5 +1,6 @@
 """`caesura fill music`: bars of a song or score, or steps of a roll, written to another file."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from caesura.kinds import Composition, Item
 
 Samples = Annotated[
-    int,
+    int | None,
     typer.Option(
         metavar="N",
         min=1,
-        help="How many fills to draw; the best is the one whose notes agree most with the others, "
-        "or a repeat of another place in the piece, where what is around is more alike.",
+        show_default="24; 8 by 'sir'",
+        help="How many fills to draw; the best is a copy of a similar place of the piece, or else "
+        "the draw whose notes agree most with the others.",
     ),
 ]
 
@@ -68,7 +70,8 @@ def music(
     voice: str | None = None,
     force: list[str] | None = None,
     forbid: list[str] | None = None,
-    samples: Samples = 8,
+    grid: int | None = None,
+    samples: Samples = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
     seconds: Seconds = None,
@@ -105,13 +108,16 @@ def music(
         Keys that sound throughout the gaps (C3 or 48-52); may be given several times.
     forbid : --forbid PITCHES
         Keys that are silent throughout the gaps; may be given several times.
+    grid : --grid STEPS
+        How many steps a quarter note has, for models that find it from the piece: 4, or 6 if it has
+        triplets.
     output : --output, -o FILE
         Where to write the best fill. Required unless `--json` is given.
     every : --all
         Write the other distinct fills too, best first: FILE-2, FILE-3 and so on, --samples at most.
     """
     check_options(ctx, "gaps", "unit", "keep", "voice", "force", "forbid")
-    from caesura.kinds import Composition
+    from caesura.kinds import KINDS, Composition
 
     composition = Composition(
         gaps=tuple(parse_span(gap) for gap in gaps or []),
@@ -127,9 +133,13 @@ def music(
         return
     if output is None and not json:
         raise CaesuraError("Specify the file to write with -o.")
-    files = [] if output is None else _names(output, samples if every else 1)
+    most = samples or KINDS["music"].draws
+    files = [] if output is None else _names(output, most if every else 1)
     filler = load_for("music", model or "music", song, *files)
-    item: Any = filler.kind.open(song)
+    kind: Any = filler.kind
+    item: Any = _on_grid(kind, grid).open(song)
+    if item.steps_per_beat != kind.steps_per_beat:  # it was found from the piece, or asked for
+        note(f"{item.name} is read at {item.steps_per_beat} steps to the quarter note.")
     check_suffix(output, item, *OTHER_SUFFIXES.get(item.suffix, ()))
     _check_gaps(song, item, composition)
     item = composition.arrange(item)
@@ -146,6 +156,18 @@ def music(
         _show_written(fill, written, details)
     else:
         print("\n".join(str(file) for file, _ in written))
+
+
+def _on_grid(kind: Any, grid: int | None) -> Any:
+    """Return the kind with a grid that was asked for, if the model has none of its own."""
+    if grid is None:
+        return kind
+    if own := kind.steps_per_beat:
+        raise CaesuraError(
+            f"The model has a grid of {own} steps to the quarter note: --grid is for models that "
+            "find it from the piece."
+        )
+    return replace(kind, steps_per_beat=grid)
 
 
 def _show_written(fill: "Fill", written: "list[tuple[Path, Candidate]]", details: bool) -> None:
@@ -168,12 +190,17 @@ def _new_notes(fill: "Fill", candidate: "Candidate") -> int:
     """Return how many notes begin in the gaps."""
     import numpy as np
 
+    from caesura.kinds.music.struck import STRUCK
+
     count = 0
     for span, part in zip(fill.sequence.gaps, candidate.parts, strict=True):
-        before = fill.sequence.values[span.start - 1 : span.start]  # nothing before the first step
+        keys = slice(part.shape[1])
+        # Nothing is before the first step.
+        before = fill.sequence.values[span.start - 1 : span.start, keys]
         before = before if len(before) else np.zeros_like(part[:1])
-        begins = (part == 1) & (np.concatenate([before, part[:-1]]) == 0)
-        count += int(np.sum(begins & fill.missing[span.start : span.stop]))
+        begins = (part > 0) & (np.concatenate([before, part[:-1]]) == 0)
+        begins |= part == STRUCK
+        count += int(np.sum(begins & fill.missing[span.start : span.stop, keys]))
     return count
 
 

@@ -66,11 +66,11 @@ def series(
 ) -> None:
     """Fill the gaps of a table.
 
-    By default the pretrained model `series` fills the table at once. With --adapt quick or full, it
-    is tuned on the table first, for 30 seconds or 3 minutes. With --adapt train, another model is
-    trained on the table alone, which takes a minute or more. Gaps get the medians, or the most
-    probable level. Every other cell of a CSV file is written as it was read; columns of many
-    different words stay as they are. The paths of the files that were written go to stdout.
+    By default the pretrained model `series` fills the table at once. With --adapt quick, it is
+    tuned on the table first. With --adapt full, a model is trained on the table alone, which takes
+    about a minute. Gaps get the medians, or the most probable level. Every other cell of a CSV file
+    is written as it was read; columns of many different words stay as they are. The paths of the
+    files that were written go to stdout.
 
     Parameters
     ----------
@@ -104,15 +104,15 @@ def series(
     pictures : --pictures DIRECTORY
         Write there a picture of each column of numbers with gaps: observed points, medians and the
         interval of 90 %.
-    adapt : --adapt none|quick|full|train
-        none: the pretrained model as it is. quick, full: tuned on TABLE, for 30 seconds or 3
-        minutes. train: a model that is trained on TABLE.
+    adapt : --adapt none|quick|full
+        none: the pretrained model as it is. quick: tuned on TABLE. full: a model that is trained on
+        TABLE.
     budget : --budget TIME
-        How long --adapt quick or full tunes, such as 30s or 2min. Default: 30s and 3min.
+        How long --adapt quick takes, such as 30s or 2min. Default: 30s.
     recipe : --recipe NAME
-        How to train with --adapt train. Default: series.
+        How to train with --adapt full. Default: series.
     settings : --set NAME=VALUE
-        A field of the recipe, such as steps=500, with --adapt train; may be given several times.
+        A field of the recipe, such as steps=500, with --adapt full; may be given several times.
     """
     check_options(ctx, "time", "add_rows")
     asked = Asked(samples, strategy, seed, output, engine, workers, id_column, data_column, json)
@@ -130,10 +130,10 @@ def series(
         if file.suffix.lower() not in SUFFIXES:
             raise CaesuraError(f"The output '{file}' must end in .csv or .parquet.")
     levels = _levels(quantiles, samples)
-    if adapt not in ("none", "quick", "full", "train"):
-        raise CaesuraError(f"--adapt is none, quick, full or train, not '{adapt}'.")
-    if budget is not None and adapt not in ("quick", "full"):
-        raise CaesuraError("--budget is for --adapt quick and --adapt full.")
+    if adapt not in ("none", "quick", "full"):
+        raise CaesuraError(f"--adapt is none, quick or full, not '{adapt}'.")
+    if budget is not None and adapt != "quick":
+        raise CaesuraError("--budget is for --adapt quick.")
     learnt = _given(
         columns=_names(columns),
         categorical=_names(categorical),
@@ -147,9 +147,9 @@ def series(
         raise CaesuraError(
             f"'{name}' is chosen in training, but the model '{model}' is already trained."
         )
-    if not model and adapt != "train" and (training or strategy):
+    if not model and adapt != "full" and (training or strategy):
         name = min(training, default="strategy")
-        raise CaesuraError(f"'{name}' is for training: it needs --adapt train.")
+        raise CaesuraError(f"'{name}' is for training: it needs --adapt full.")
     if pictures is not None:
         from caesura.plots import check_picture
 
@@ -161,18 +161,18 @@ def series(
     from caesura.kinds.series.table import read_table
     from caesura.kinds.series.times import seconds_of
 
-    seconds = None if budget is None else seconds_of(budget)
+    seconds = seconds_of(budget or "30s")
     if model:
         filler = load_for("series", model, table)
         given: Any = table
     else:
         given = read_table(table)  # once, to learn from and to fill
         fields = learnt | {"time": time}
-        if adapt == "train":
+        if adapt == "full":
             filler = _train(given, seed, training | fields)
         else:
             fitted = _fit(given, fields)
-            filler = fitted if adapt == "none" else _tune(fitted, given, seed, adapt, seconds)
+            filler = fitted if adapt == "none" else _tune(fitted, given, seed, seconds)
     kind: Any = filler.kind
     filler = filler.with_kind(time=kind.time if time is None else time, add_rows=add_rows)
     drawn = 0 if samples_to is None else samples
@@ -199,16 +199,14 @@ def _fit(table: Any, fields: dict[str, Any]) -> "TableFiller":
     return pretrained.fitted([table], **fields)
 
 
-def _tune(
-    fitted: "TableFiller", table: Any, seed: int, adapt: str, seconds: float | None
-) -> "Filler":
+def _tune(fitted: "TableFiller", table: Any, seed: int, seconds: float) -> "Filler":
     from caesura.hardware import keep_compiled
     from caesura.training.progress import showing
     from caesura.training.tuning import tune
 
     keep_compiled()
     with showing() as report:
-        found = tune(fitted, [table], adapt, seconds, seed=seed, report=report)
+        found = tune(fitted, [table], seconds, seed=seed, report=report)
     if found.after < found.before:
         errors = f"{found.before:.3f} to {found.after:.3f} standard deviations"
         note(f"Tuning reduced the error of held-out numbers from {errors}.")

@@ -58,8 +58,8 @@ def serve(
         if not loopback:
             names = " and ".join(f"'{name}'" for name in fillers)
             note(
-                f"Whoever can reach {place} may fill with {names} and train on tables, without a "
-                "password and unencrypted: put a proxy before it that asks for one and speaks TLS."
+                f"Anyone who can reach {place} can fill with {names} and train on tables, without "
+                "a password or encryption: put a proxy in front of it that adds both."
             )
         run(app, listening)
 

@@ -115,9 +115,8 @@ class GapFill:
     span : Span
         Its first step in `Fill.best`, and the step after its last; for a text, its characters.
     candidates : list of Reading
-        Distinct fills, most probable first. For music, the first is the fill whose notes agree
-        best with those of all draws, or an echo: what sounds elsewhere in the piece, where all
-        around is alike.
+        Distinct fills, most probable first. For music, the first is a copy of a similar place of
+        the piece if there is one, and then the fill whose notes agree best with those of all draws.
     covered : float
         The share of the probability that the candidates have together; the rest belongs to fills
         that were not found.

@@ -88,9 +88,9 @@ class Fill:
     def best(self) -> Any:
         """The best completion that was found, which is the most probable one.
 
-        For music it is the draw whose notes agree best with those of all draws, or what sounds
-        elsewhere in the piece, where all around is more alike than the draws; and for series it
-        has the medians of the draws.
+        For music it is a copy of a similar place of the piece, if one is similar enough, and
+        otherwise the draw whose notes agree best with those of all draws. For series it has the
+        medians of the draws.
         """
         return self._best.sequence
 
@@ -223,6 +223,8 @@ class Fill:
         """What a notebook shows: the filled places, shaded by how sure the model is of them."""
         error = self.log_prob.standard_error
         nats = f"{float(self.log_prob):.2f}" + (f" ± {error:.2f}" if error else "")
+        if np.isinf(error):
+            nats = f"very roughly {float(self.log_prob):.2f}"
         return page(self._title(len(self.places), nats), self.kind.html(self))
 
     def _title(self, count: int, nats: str) -> str:

@@ -21,6 +21,7 @@ class Marginals:
         What the K columns stand for; for series, standardised numbers, one in each of the bins in
         which the distribution is given.
     log_probs, standard_errors : arrays of shape (places, K)
+        The log-probability of each symbol at each place, in nats, and its standard error.
 
     Examples
     --------

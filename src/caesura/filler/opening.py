@@ -104,8 +104,9 @@ def _frame(model: Model[Net]) -> Frame:
 
 def _cut(model: Model[Net], request: Request, item: Item, sequence: Sequence) -> Opened:
     kind = model.kind
-    draws = kind.draws if request.draws is None else request.draws
+    method = method_of(model, request.strategy)
+    usual = kind.fewer_draws.get(method.name, kind.draws)
+    draws = usual if request.draws is None else request.draws
     draws = max(whole_number("draws", draws, 1, MOST_DRAWS), request.samples)
     stretches = cut(sequence, _frame(model), kind.stretch, kind.around)
-    method = method_of(model, request.strategy)
     return Opened(request, item, sequence, method, draws, kind.around, stretches)

@@ -2,7 +2,7 @@
 
 Gaps that are close to each other are searched as one. A group sees the best fills of the groups to
 its left. Those to its right are unknown to it. Mostly they are so far away that only the
-bidirectional net sees them, and it hardly matters to that net what they hold (docs/performance.md).
+bidirectional net sees them, and it hardly matters to that net what they hold (docs/experiments.md).
 Only gaps of unknown length may be nearer. They are searched again when all others have been.
 """
 

@@ -225,6 +225,7 @@ class Kind(ABC):
     suffixes: ClassVar[tuple[str, ...]]  # of files found in directories; the first is for new files
     binary: ClassVar[bool] = False  # whether the content of a file is bytes, and not text
     draws: ClassVar[int] = 32  # random fills that an answer is made of
+    fewer_draws: ClassVar[Mapping[str, int]] = {}  # by strategies whose draws take long
     stretch: ClassVar[int] = 512  # the longest stretch that is filled at once, in steps
     around: ClassVar[int] = 512  # steps that a stretch sees on either side
     arranging: ClassVar[type[Arranging] | None] = None  # what can say which parts are missing
@@ -317,6 +318,20 @@ class Kind(ABC):
             The nats of each fill.
         """
         return np.argsort(-scores, kind="stable")
+
+    def settle(
+        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    ) -> Shaped[np.ndarray, "draws places"]:
+        """Return random fills as the user's data can hold them; they are scored afterwards.
+
+        Parameters
+        ----------
+        sequence
+            What is to be filled, with what is around.
+        drawn
+            The values of each random fill at the missing places, step by step.
+        """
+        return drawn
 
     def propose(
         self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]

@@ -57,7 +57,8 @@ def batch_last(states: State) -> State:
 def encode(net: Net, steps: Steps) -> Input:
     """Return the inputs of the cells: as `Net.encode`, with a batch in the last axis."""
     values = steps[None] if steps.ndim == 1 else steps.T
-    return net.encode(values, np.zeros(values.shape, bool))
+    # Looked up in the class: Equinox is slow to look up methods of an object.
+    return type(net).encode(net, values, np.zeros(values.shape, bool))
 
 
 def table(net: Net, stack: Stack) -> Float[np.ndarray, "rows Bc"]:
@@ -76,8 +77,8 @@ def _shares(
     if steps.ndim == 1:
         u = (table(net, stack) if rows is None else rows)[steps]
         return u, (steps == UNKNOWN).astype(np.float32)
-    x, m = encode(net, steps)
-    return np.ascontiguousarray(stack.cells[0].input(x).T), m
+    cell, (x, m) = stack.cells[0], encode(net, steps)
+    return np.ascontiguousarray(type(cell).input(cell, x).T), m
 
 
 def step(
@@ -95,7 +96,7 @@ def step(
     u, m = _shares(net, stack, steps, rows)
     u = u.T
     for cell, state in zip(stack.cells, states, strict=True):
-        of = type(cell)  # Equinox is slow to look up methods of an object
+        of = type(cell)
         if found:
             u = of.input(cell, np.asarray(of.output(cell, found[-1])))
         found.append(of.finish(cell, state, cell.W_h @ of.output(cell, state), u, m))

@@ -51,7 +51,7 @@ def text_html(
             piece = escape("".join(text[place] for place in places))
             parts.append(piece if chance is None else _shaded(piece, chance))
         parts.append(" …" if stop < len(text) else "")
-    told = _note("The darker the background, the surer the model is.") if sure else ""
+    told = _note("The stronger the colour, the surer the model is.") if sure else ""
     return f'<div style="{MONO}">{"".join(parts)}</div>{told}'
 
 

@@ -90,13 +90,11 @@ def _summary(results: list[Result]) -> str:
         music = [c for c in _comparisons(results, source) if c.dataset != "wiki96"]
         better = sum(c.ours.nats < c.theirs for c in music)
         if music:
-            counts.append(f"in {better} of {len(music)} places with {title}")
+            counts.append(f"- with {title} in {better} of {len(music)} places")
     if not counts:
         return "No result can be compared with the paper yet."
-    return (
-        "On the four music sets, our numbers in Tables 1 and 2 (without the one-gram) are better "
-        f"than the paper's {' and '.join(counts)}."
-    )
+    head = "On the four music sets, our numbers in Tables 1 and 2 (without the one-gram) are better"
+    return "\n".join([f"{head} than the paper's:", "", *counts])
 
 
 def _worse(results: list[Result]) -> str:
@@ -156,18 +154,18 @@ def _trainings(results: list[Result]) -> str:
             paper.DATASETS[r.dataset],
             f"`{r.recipe}`",
             r.settings,
+            f"`{r.fingerprint[:8]}`",
+            r.hardware,
+            str(r.seed),
             f"{r.updates} of {r.planned_updates}",
             f"{r.nats:.4f}",
             f"{r.seconds:.0f}",
-            r.hardware,
-            str(r.seed),
-            f"`{r.fingerprint}`",
         ]
         for r in results
         if r.item == MODELS
     ]
-    header = ["set", "recipe", "fields", "updates", "validation NLL", "seconds", "hardware"]
-    return table([*header, "seed", "fingerprint"], rows, left=3)
+    header = ["set", "recipe", "fields", "fingerprint", "hardware", "seed"]
+    return table([*header, "updates", "validation NLL", "seconds"], rows, left=5)
 
 
 def _settings(results: list[Result]) -> str:

@@ -55,7 +55,8 @@ def _points(results: list[Result], *place: Any) -> list[tuple[int, float, float]
 
 
 def _figure2(curves: dict[str, dict[str, Curve]]) -> "Figure":
-    figure, panels = make_panels(LEGEND + WIDTH * len(curves), HEIGHT, len(curves))
+    # A single panel is as wide as two, so that all figures have the same size on the page.
+    figure, panels = make_panels(LEGEND + WIDTH * max(2, len(curves)), HEIGHT, len(curves))
     for axes, (title, some) in zip(panels, curves.items(), strict=True):
         draw_positions(axes, _all([row.title for row in paper.TABLE1[:-1]], some))
         axes.set_title(title, fontsize=10)

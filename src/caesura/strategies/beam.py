@@ -23,7 +23,7 @@ from caesura.sequence import UNKNOWN
 from caesura.strategies.normaliser import Summed, sum_over_fills
 from caesura.strategies.rules import Rule
 
-# After the gap, fills are dropped as the letters that follow tell them apart: docs/performance.md.
+# After the gap, fills are dropped as the letters that follow tell them apart: docs/experiments.md.
 LEAST = 24  # fills that the beam keeps in any case if they are near the best
 SURPRISE = 6.0  # nats by which what follows may favour a fill in comparison with all others
 HALVED = 4  # steps after which half of this surprise is left, and half of the beam is enough

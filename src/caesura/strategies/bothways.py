@@ -1,5 +1,6 @@
 """`bothways`: the bidirectional net fills each missing step once, from left to right or back."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -47,6 +48,11 @@ class BothWays(Strategy):
 
     def is_exact(self, longest_gap: int) -> bool:
         return True
+
+    def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
+        # By NumPy, in units of 0.6 ms of a core: what is around the window is read, and a step
+        # costs something however many fills take it (benchmarks/music_cost.py).
+        return 40 + width * (8 + samples)
 
     def draw(self, key: Any, net: Net, window: Window, samples: int) -> Shaped[Numbers, "B S W D"]:
         """Return fills whose directions alternate; the first direction is random."""

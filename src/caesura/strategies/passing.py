@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from caesura.hardware import DRAWN_LANES
+from caesura.hardware import DRAWN_LANES, few_blas_threads
 from caesura.nets import eager
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
@@ -55,6 +55,7 @@ class Passes:
         leftward = Side(True, net.backward, right, self._between(net.forward, before, 1))
         self.sides = (rightward, leftward)
 
+    @few_blas_threads()
     def draw(
         self, generators: Sequence[np.random.Generator], samples: int
     ) -> Shaped[np.ndarray, "B S W D"]:
@@ -84,6 +85,7 @@ class Passes:
         walks = [_Walk.begin(self.ends, side, leftward) for side in self.sides]
         for i in range(int(self.ends.max())):
             walks = [walk.go_on(self.ends, i) for walk in walks]
+            walks = [walk for walk in walks if len(walk.rows)]
             at = [walk.at(self.ends, i) for walk in walks]
             asked = [np.flatnonzero(self.asked[rows, t]) for rows, _, t in at]
             contexts = [
@@ -104,6 +106,7 @@ class Passes:
                 for walk, place in zip(walks, at, strict=True)
             ]
 
+    @few_blas_threads()
     def log_prob(self, fills: Shaped[np.ndarray, "B S W D"]) -> Float[np.ndarray, "B S"]:
         """Return the log of the mean probability of each fill, over both directions."""
         at_once = max(1, DRAWN_LANES // len(fills))
@@ -132,6 +135,7 @@ class Passes:
         scores = self._score(context, fills[of, numbers[lanes], t], self.missing[of, t])
         return np.bincount(lanes, scores, len(rows)).reshape(fills.shape[:2])
 
+    @few_blas_threads()
     def alone(self) -> tuple[Float[np.ndarray, "B W D K"], Float[np.ndarray, "B W"]]:
         """Return the distribution of every missing step as if it were filled first, and the
         log-probability of the frame that the window holds there; zeros at other steps."""

@@ -27,7 +27,7 @@ from caesura.programs import program
 from caesura.sequence import Sequence, Span
 
 # Steps on either side of a gap that the bidirectional net of a pair reads. With more it is not
-# better, other than the forward net: see docs/performance.md.
+# better, other than the forward net: see docs/experiments.md.
 READ_BOTH_WAYS = 96
 
 

@@ -1,30 +1,28 @@
-"""Tuning of the pretrained model for tables, on the user's own tables.
+"""Tuning of the pretrained model for tables: updates of its head on the user's own tables.
 
 Some of what is observed is held out, as in a rehearsal. In the rest, more is hidden in many ways,
-and the net learns to fill it. The net that fills the held-out numbers best is kept: if that is the
-pretrained one, nothing changes.
-
-In little time, only the head learns, so that what the cells read around each hidden number is
-computed once. In more time, all weights learn.
+and the head learns to fill it. The cells stay: what they read around each hidden number is computed
+once. The net that fills the held-out numbers best is kept: if that is the pretrained one, nothing
+changes.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from caesura.filler.columns import FARTHEST, ROWS, lanes_of
 from caesura.filler.rehearsal import Rehearsal, Values, gaps_of, hide, parts_of
 from caesura.filler.tables import TableFiller
-from caesura.hardware import pad, tuning_for
+from caesura.hardware import pad, tuning_for, window_width
 from caesura.kinds.series import Series
 from caesura.kinds.series.experts import Prior
 from caesura.nets.arrays import Numbers
@@ -32,15 +30,18 @@ from caesura.nets.columns import read
 from caesura.nets.heads.base import Head
 from caesura.nets.heads.weighing import Weighing
 from caesura.nets.rnn import Net
-from caesura.training.columns import Lanes, objective, unseen
+from caesura.training.columns import Lanes, unseen
 from caesura.training.loop import Progress, Stopped
 from caesura.training.progress import Report
 
 LONGEST = 128  # steps of a lane
 LANES = 64  # that are read at a time
+POOL = 8192  # lanes at most
+BATCH = 256  # hidden numbers in an update
 EPOCHS = 10  # more would learn the hidden numbers by heart
 RATE = 1e-3
 WARM_UP = 0.05  # of the updates, in which the learning rate grows
+MAKING = 0.5  # of the time, at most, to hide numbers and to read what is around them
 CHECKS = 8
 
 OPTIMISER = optax.apply_if_finite(
@@ -57,47 +58,17 @@ class Tuned(NamedTuple):
     updates: int
 
 
-Examples: TypeAlias = tuple[Shaped[Numbers, "n ..."], ...]
+class Questions(NamedTuple):
+    """Hidden numbers, with what informs about them, and what cells have read around them."""
 
-
-class Way(NamedTuple):
-    """Which weights are tuned, and how.
-
-    Attributes
-    ----------
-    seconds
-        How long, if nothing else is said.
-    lanes
-        How many are made, at most.
-    making
-        The share of the time, at most, in which examples are made.
-    weights
-        Those of a net that are tuned.
-    replace
-        The net with others in their place.
-    gather
-        The examples that are in some lanes, in the first axis.
-    batch
-        How many of them are in an update, for lanes of a length.
-    loss
-        What is minimised.
-    """
-
-    seconds: float
-    lanes: int
-    making: float
-    weights: Callable[[Net], Any]
-    replace: Callable[[Net, Any], Net]
-    gather: Callable[[Net, Lanes, int], Examples]
-    batch: Callable[[int], int]
-    loss: Callable[[Net, Examples, PRNGKeyArray], Float[Array, ""]]
+    contexts: Float[Numbers, "n C"]
+    frames: Float[Numbers, "n D"]
 
 
 def tune(
     filler: TableFiller,
     tables: Sequence[Any],
-    adapt: str,
-    seconds: float | None = None,
+    seconds: float,
     *,
     seed: int = 0,
     report: Report | None = None,
@@ -111,10 +82,8 @@ def tune(
         Fitted to the tables.
     tables
         As `TableFiller.fitted` takes them.
-    adapt
-        The name of one of `WAYS`.
     seconds
-        By the clock, including what JAX compiles; by default those of the way.
+        By the clock, including what JAX compiles.
     seed
         Of what is hidden.
     report
@@ -128,8 +97,7 @@ def tune(
     Stopped
         If `stop` said so.
     """
-    began, way = time.monotonic(), WAYS[adapt]
-    seconds = way.seconds if seconds is None else seconds
+    began = time.monotonic()
     kind, learnt = filler.kind, filler.learnt
     assert isinstance(kind, Series)
     assert learnt is not None
@@ -143,14 +111,11 @@ def tune(
     rng, known = np.random.default_rng(seed), [table.copy() for table in values]
     for part in parts:  # what is held out is never seen
         known[part.number][part.first : part.first + len(part.table)][part.hidden] = np.nan
-    length = min(LONGEST, max(map(len, known)))
-    making = began + way.making * seconds
-    pool = _pool(rng, net, way, known, length, kind.numbers, learnt.prior, making)
+    pool = _pool(rng, net, known, kind.numbers, learnt.prior, began + MAKING * seconds)
     if pool is None or not math.isfinite(before):
         return Tuned(filler, before, before, 0)
-    state = OPTIMISER.init(eqx.filter(way.weights(net), eqx.is_array))
-    count, batch = len(pool[0]), way.batch(length)
-    most = -(-EPOCHS * count // batch)
+    state = OPTIMISER.init(eqx.filter(net.head, eqx.is_array))
+    most = -(-EPOCHS * len(pool.frames) // BATCH)
     started = checked = time.monotonic()
     # At the end, the net is checked, and then fitted.
     until = max(started, began + seconds - 3 * checking)
@@ -159,10 +124,10 @@ def tune(
         if stop():
             raise Stopped
         rate = RATE * min(1.0, share / WARM_UP + 1 / most) * (1 + math.cos(math.pi * share)) / 2
-        at, key = rng.integers(0, count, batch), jax.random.key(updates)
-        some = tuple(part[at] for part in pool)
-        net, state, loss = _update(way, net, state, some, np.float32(rate), key)
-        jax.block_until_ready(loss)
+        at = rng.integers(0, len(pool.frames), BATCH)
+        some = Questions(*(part[at] for part in pool))
+        head, state, loss = _update(net.head, state, some, np.float32(rate))
+        net = _with_head(net, jax.block_until_ready(head))
         updates, now = updates + 1, time.monotonic()
         share = max(updates / most, (now - started) / (until - started) if until > now else 1.0)
         if share < 1 and now - checked < max((until - started) / CHECKS, 3 * checking):
@@ -175,7 +140,7 @@ def tune(
             each = (now - started) / updates
             left = max(0.0, min(until - now, each * (most - updates)))
             steps = updates + round(left / each)
-            report("tuning", Progress(updates, steps, float(loss), found, batch / each, left, 0))
+            report("tuning", Progress(updates, steps, float(loss), found, BATCH / each, left, 0))
     tuned = replace(filler, nets={**filler.nets, "bidirectional": best})
     tuned = replace(tuned, learnt=tuned.learn(kind, values))
     return Tuned(tuned, before, error, updates)
@@ -183,55 +148,61 @@ def tune(
 
 @eqx.filter_jit
 def _update(
-    way: Way,
-    net: Net,
-    state: optax.OptState,
-    examples: Examples,
-    rate: Float[Numbers, ""],
-    key: PRNGKeyArray,
-) -> tuple[Net, optax.OptState, Float[Array, ""]]:
-    def loss(weights: Any) -> Float[Array, ""]:
-        return way.loss(way.replace(net, weights), examples, key)
+    head: Head, state: optax.OptState, questions: Questions, rate: Float[Numbers, ""]
+) -> tuple[Head, optax.OptState, Float[Array, ""]]:
+    def loss(head: Head) -> Float[Array, ""]:
+        assert isinstance(head, Weighing)
+        found = jax.vmap(head.distribution)(questions.contexts, questions.frames)
+        return -jnp.mean(found.log_density(questions.frames[:, 0]))
 
-    weights = way.weights(net)
-    value, gradient = eqx.filter_value_and_grad(loss)(weights)
+    value, gradient = eqx.filter_value_and_grad(loss)(head)
     change, state = OPTIMISER.update(gradient, state)
-    changed = eqx.apply_updates(weights, jax.tree.map(lambda d: -rate * d, change))
-    return way.replace(net, changed), state, value
+    return eqx.apply_updates(head, jax.tree.map(lambda d: -rate * d, change)), state, value
+
+
+def _with_head(net: Net, head: Head) -> Net:
+    return eqx.tree_at(lambda one: one.head, net, head)
 
 
 def _pool(
     rng: np.random.Generator,
     net: Net,
-    way: Way,
     tables: Sequence[Values],
-    length: int,
     columns: int,
     prior: Prior,
     until: float,
-) -> Examples | None:
+) -> Questions | None:
     """Return hidden numbers and what is around them; None if there is nothing to hide."""
     gaps = gaps_of([np.isnan(table[: 4 * ROWS]) for table in tables], columns)
+    length = min(LONGEST, window_width(max(map(len, tables))))
     pieces: list[Lanes] = []
-    found: list[Examples] = []
-    order = rng.permutation(len(tables))
-    for number in range(way.lanes):
-        table = tables[order[number % len(order)]]
+    found: list[Questions] = []
+    for number in range(POOL):
+        table = tables[int(rng.integers(len(tables)))]
         first = int(rng.integers(max(1, len(table) - ROWS + 1)))
         table = table[first : first + ROWS]
         pieces += _pieces(table, hide(rng, np.isnan(table), gaps), columns, prior, length)
         while len(pieces) >= LANES:
-            found.append(way.gather(net, _beside(pieces[:LANES]), number))
+            found.append(_read_some(net, pieces[:LANES], number))
             pieces = pieces[LANES:]
-        if len(found) * LANES >= way.lanes or (found and time.monotonic() > until):
+        if len(found) * LANES >= POOL or (found and time.monotonic() > until):
             break
     if not found and pieces:  # so few that some are taken more than once
-        found = [way.gather(net, _beside((pieces * LANES)[:LANES]), 0)]
-    return tuple(map(np.concatenate, zip(*found, strict=True))) if found else None
+        found = [_read_some(net, (pieces * LANES)[:LANES], 0)]
+    return Questions(*map(np.concatenate, zip(*found, strict=True))) if found else None
 
 
-def _beside(pieces: list[Lanes]) -> Lanes:
-    return Lanes(*(np.stack(part, axis=1) for part in zip(*pieces, strict=True)))
+def _read_some(net: Net, pieces: list[Lanes], number: int) -> Questions:
+    lanes = Lanes(*(np.stack(part, axis=1) for part in zip(*pieces, strict=True)))
+    contexts = np.asarray(_read(net, lanes, jax.random.key(number)))
+    return Questions(contexts[lanes.targets], lanes.frames[lanes.targets])
+
+
+@eqx.filter_jit
+def _read(net: Net, lanes: Lanes, key: PRNGKeyArray) -> Float[Array, "T B C"]:
+    tuning = tuning_for("float32")
+    seen = read(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
+    return jnp.moveaxis(seen, 1 + tuning.batch_axis, 1)
 
 
 def _pieces(
@@ -253,61 +224,3 @@ def _pieces(
                 parts = (frames, lane.missing, np.ones(len(truth), bool), targets)
                 found.append(Lanes(*(pad(part[here], length) for part in parts)))
     return found
-
-
-def _with_head(net: Net, head: Head) -> Net:
-    return eqx.tree_at(lambda one: one.head, net, head)
-
-
-def _hidden_numbers(net: Net, lanes: Lanes, number: int) -> Examples:
-    """Return hidden numbers with what informs about them, and what cells read around them."""
-    contexts = np.asarray(_read(net, lanes, jax.random.key(number)))
-    return contexts[lanes.targets], lanes.frames[lanes.targets]
-
-
-@eqx.filter_jit
-def _read(net: Net, lanes: Lanes, key: PRNGKeyArray) -> Float[Array, "T B C"]:
-    tuning = tuning_for("float32")
-    seen = read(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
-    return jnp.moveaxis(seen, 1 + tuning.batch_axis, 1)
-
-
-def _loss_of_numbers(net: Net, examples: Examples, key: PRNGKeyArray) -> Float[Array, ""]:
-    contexts, frames = examples
-    head = net.head
-    assert isinstance(head, Weighing)
-    found = jax.vmap(head.distribution)(contexts, frames)
-    return -jnp.mean(found.log_density(frames[:, 0]))
-
-
-def _whole_lanes(net: Net, lanes: Lanes, number: int) -> Examples:
-    return tuple(np.swapaxes(part, 0, 1) for part in lanes)
-
-
-def _loss_of_lanes(net: Net, examples: Examples, key: PRNGKeyArray) -> Float[Array, ""]:
-    lanes = Lanes(*(jnp.swapaxes(part, 0, 1) for part in examples))
-    return objective(net, lanes, tuning_for("float32"), key)
-
-
-WAYS = {
-    "quick": Way(
-        seconds=30.0,
-        lanes=8192,
-        making=0.5,
-        weights=lambda net: net.head,
-        replace=_with_head,
-        gather=_hidden_numbers,
-        batch=lambda length: 256,
-        loss=_loss_of_numbers,
-    ),
-    "full": Way(
-        seconds=180.0,
-        lanes=16384,
-        making=0.25,
-        weights=lambda net: net,
-        replace=lambda net, weights: weights,
-        gather=_whole_lanes,
-        batch=lambda length: min(max(2048 // length, 16), 128),
-        loss=_loss_of_lanes,
-    ),
-}

@@ -174,10 +174,10 @@ class TableFillQuestion(TableQuestion):
         None,
         description="A name that `/api/models` offers; by default the pretrained model for tables.",
     )
-    adapt: Literal["none", "quick", "full", "train"] = Field(
+    adapt: Literal["none", "quick", "full"] = Field(
         "none",
         description="Without a `model`: 'none' fills with the pretrained one, 'quick' tunes it on "
-        "the table for half a minute, 'full' for three, 'train' trains a model on the table.",
+        "the table for half a minute, 'full' trains a model on the table.",
     )
     columns: list[Annotated[str, Field(max_length=1000)]] | None = Field(
         None,

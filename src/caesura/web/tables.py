@@ -17,7 +17,7 @@ from caesura.kinds.series.view import view_table
 from caesura.training.loop import Progress, Stopped
 from caesura.training.recipe import choose
 from caesura.training.train import train
-from caesura.training.tuning import WAYS, tune
+from caesura.training.tuning import tune
 from caesura.web.limits import COLUMNS, MISSING, ROWS
 from caesura.web.schemas import (
     FilledColumn,
@@ -33,6 +33,7 @@ RECIPE = "series"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 DRAWS = 100  # that quantiles are made of
 PATHS = 5  # draws that are shown
+SECONDS = 30.0  # of tuning
 
 Report = Callable[[FitTrains | FitDraws], None]
 
@@ -63,7 +64,7 @@ def read_fill(fillers: Mapping[str, Filler], asked: TableFillQuestion) -> Table:
     """Return what is asked, if it can be learnt, or if the model knows such tables."""
     table = _read(asked.sequence)
     filler: Filler | None = None
-    if asked.model is None and asked.adapt == "train":
+    if asked.model is None and asked.adapt == "full":
         kind = Series.learn([table], columns=asked.columns)
     elif asked.model is None:
         filler = pretrained().fitted([table], columns=asked.columns)
@@ -92,7 +93,7 @@ def fill_table(table: Table, updates: int, report: Report, stop: Callable[[], bo
     asked, item, filler = table
     if filler is None:
         filler = _train(asked, item, updates, report, stop)
-    elif asked.model is None and asked.adapt != "none":
+    elif asked.model is None and asked.adapt == "quick":
         filler = _tune(filler, asked, item, report, stop)
 
     def go_on(*_: int) -> None:
@@ -155,12 +156,9 @@ def _tune(
     stop: Callable[[], bool],
 ) -> Filler:
     assert isinstance(filler, TableFiller)
-    seconds = WAYS[asked.adapt].seconds
-    report(FitTrains(step=0, steps=1, validation=None, seconds_left=seconds))
+    report(FitTrains(step=0, steps=1, validation=None, seconds_left=SECONDS))
     tell = partial(_tell, report)
-    return tune(
-        filler, [item], asked.adapt, seconds, seed=asked.seed, report=tell, stop=stop
-    ).filler
+    return tune(filler, [item], SECONDS, seed=asked.seed, report=tell, stop=stop).filler
 
 
 def _tell(report: Report, _: str, progress: Progress) -> None:

@@ -7,26 +7,24 @@ same side every time. So the likeliest of many fills is the thinnest, and not wh
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-RECALL = 1.25  # how much more a note that is lacking counts than one that is too many
+MORE = 1.05  # the notes of music are so many times those of the mean draw, about
+TYPICAL = 2 / 3  # of the draws, those with the most usual numbers of notes, may be the best
 
 
-def agreement(
-    drawn: Shaped[np.ndarray, "draws places"], recall: float = RECALL
-) -> Float[np.ndarray, " draws"]:
-    """Return how well the notes of each fill agree with those of all fills: the mean of F_β.
+def agreement(drawn: Shaped[np.ndarray, "draws places"]) -> Float[np.ndarray, " draws"]:
+    """Return how well the notes of each fill agree with those of all fills: the mean of F1.
 
-    F_β of a fill, if another one is taken for the truth, is a mean of its precision and its recall
-    in which recall counts β = `recall` times as much. Two fills without notes agree.
+    Two fills without notes agree.
 
     Examples
     --------
     >>> agreement(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]])).round(2)
-    array([0.59, 0.61, 0.33])
+    array([0.6 , 0.6 , 0.33])
     """
-    notes = drawn.astype(np.float64)
+    notes = (drawn > 0).astype(np.float64)  # struck or held
     both, counts = notes @ notes.T, notes.sum(axis=1)
-    total = counts[:, None] + recall**2 * counts
-    each = np.where(total > 0, (1 + recall**2) * both / np.maximum(total, 1), 1.0)
+    total = counts[:, None] + counts
+    each = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
     return np.asarray(each.mean(axis=1))
 
 
@@ -36,6 +34,11 @@ def by_agreement(
     """Return the numbers of the fills, the one that agrees best with all of them first.
 
     This is the fill of minimum Bayes risk: the draws stand for what the truth may be. Of fills that
-    agree equally well, the likelier one is first.
+    agree equally well, the likelier one is first. Of many draws, those with too many notes agree
+    best with all: so a third of the draws, whose numbers of notes are the least usual, come last.
     """
-    return np.lexsort((-scores, -agreement(drawn).round(9)))
+    notes = drawn.sum(axis=1)
+    by_number = np.argsort(np.abs(notes - MORE * notes.mean()), kind="stable")
+    unusual = np.zeros(len(drawn), bool)
+    unusual[by_number[int(np.ceil(TYPICAL * len(drawn))) :]] = True
+    return np.lexsort((-scores, -agreement(drawn).round(9), unusual))

@@ -1,7 +1,7 @@
-"""Echoes: a gap filled as the piece itself goes on elsewhere, where all around it is alike.
+"""Echoes: a gap of music filled with a copy of the most similar place of the same piece.
 
-Music repeats its bars. A net forgets what it read long ago, so the place in the piece that most
-resembles the surroundings of a gap is looked for, and what sounds there is a fill of its own.
+Music repeats its bars, but a net forgets what it read long ago. So the place whose surroundings are
+most like those of the gap is looked for, and what sounds there is another fill.
 """
 
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from caesura.kinds.music.choice import agreement
+from caesura.kinds.music.roll import KEYS
 from caesura.sequence import Sequence, Span
 
 SHORTEST = 8  # steps: around a shorter gap, as much is compared as around one of these
@@ -44,9 +45,10 @@ def find_echo(sequence: Sequence, gap: Span) -> Echo | None:
     places = np.arange(first, last)
     distance = np.maximum(np.maximum(gap.start - 1 - places, places - gap.stop), 0)
     weights = 0.5 ** (distance / scale)
-    heard = np.where(sequence.missing, 0, sequence.values).astype(np.float32)
+    unheard = sequence.missing[:, :KEYS]  # what is beside the keys does not sound
+    heard = (~unheard & (sequence.values[:, :KEYS] > 0)).astype(np.float32)
     target = weights[:, None] * heard[first:last]
-    observed = weights[:, None] * ~sequence.missing[first:last]
+    observed = weights[:, None] * ~unheard[first:last]
     shifts = _possible(sequence, gap)
     if not len(shifts) or not target.any():
         return None
@@ -92,7 +94,7 @@ def find_better_echo(
     which all keys are missing have echoes: elsewhere in the piece, one voice is not told from the
     others.
     """
-    whole = sequence.missing.all(axis=1)
+    whole = sequence.missing[:, :KEYS].all(axis=1)
     if len(drawn) < 2 or np.any(whole != sequence.missing_steps):
         return None
     values, expected = sequence.values.copy(), 0.0
@@ -103,5 +105,5 @@ def find_better_echo(
         values[gap.start : gap.stop] = echo.values
         expected += echo.resemblance * (gap.stop - gap.start) / int(whole.sum())
     with_itself = 1 / len(drawn)
-    best = (agreement(drawn, recall=1.0).max() - with_itself) / (1 - with_itself)
+    best = (agreement(drawn).max() - with_itself) / (1 - with_itself)
     return values[sequence.missing] if expected > best else None
