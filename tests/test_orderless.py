@@ -196,10 +196,10 @@ def test_the_objective_is_the_mean_over_orders_and_prefixes(share, missing, monk
     assert abs(found.mean() - wanted) < 5 * found.std() / draws**0.5
 
 
-def test_it_needs_a_hidden_layer_and_binary_frames():
+def test_it_needs_a_hidden_layer_and_frames_of_keys():
     with pytest.raises(CaesuraError, match="'head_hidden' must be at least 1"):
         make_head("orderless", jax.random.key(0), Binary(3), (2,))
-    with pytest.raises(CaesuraError, match="'orderless' is for binary frames"):
+    with pytest.raises(CaesuraError, match="'orderless' is for keyboard frames"):
         make_head("orderless", jax.random.key(0), Categorical(3), (2,), 4)
 
 

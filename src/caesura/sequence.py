@@ -113,9 +113,10 @@ class FrameSpec:
     Parameters
     ----------
     name
-        A key of `caesura.nets.frames.FRAMES`: "categorical", "binary" or "continuous".
+        A key of `caesura.nets.frames.FRAMES`: "categorical", "binary", "keys" or
+        "continuous".
     size
-        The size of the alphabet or keyboard, or the number of real components.
+        The size of the alphabet, or the number of components.
     informing
         How many components, the last ones, only inform and are never filled.
     categories

@@ -1,5 +1,6 @@
 """`caesura fill music`: bars of a song or score, or steps of a roll, written to another file."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,6 +70,7 @@ def music(
     voice: str | None = None,
     force: list[str] | None = None,
     forbid: list[str] | None = None,
+    grid: int | None = None,
     samples: Samples = None,
     strategy: StrategyOption = None,
     seed: Seed = 0,
@@ -106,6 +108,9 @@ def music(
         Keys that sound throughout the gaps (C3 or 48-52); may be given several times.
     forbid : --forbid PITCHES
         Keys that are silent throughout the gaps; may be given several times.
+    grid : --grid STEPS
+        How many steps a quarter note has, for models that find it from the piece: 4, or 6 if it has
+        triplets.
     output : --output, -o FILE
         Where to write the best fill. Required unless `--json` is given.
     every : --all
@@ -131,7 +136,10 @@ def music(
     most = samples or KINDS["music"].draws
     files = [] if output is None else _names(output, most if every else 1)
     filler = load_for("music", model or "music", song, *files)
-    item: Any = filler.kind.open(song)
+    kind: Any = filler.kind
+    item: Any = _on_grid(kind, grid).open(song)
+    if item.steps_per_beat != kind.steps_per_beat:  # it was found from the piece, or asked for
+        note(f"{item.name} is read at {item.steps_per_beat} steps to the quarter note.")
     check_suffix(output, item, *OTHER_SUFFIXES.get(item.suffix, ()))
     _check_gaps(song, item, composition)
     item = composition.arrange(item)
@@ -148,6 +156,18 @@ def music(
         _show_written(fill, written, details)
     else:
         print("\n".join(str(file) for file, _ in written))
+
+
+def _on_grid(kind: Any, grid: int | None) -> Any:
+    """Return the kind with a grid that was asked for, if the model has none of its own."""
+    if grid is None:
+        return kind
+    if own := kind.steps_per_beat:
+        raise CaesuraError(
+            f"The model has a grid of {own} steps to the quarter note: --grid is for models that "
+            "find it from the piece."
+        )
+    return replace(kind, steps_per_beat=grid)
 
 
 def _show_written(fill: "Fill", written: "list[tuple[Path, Candidate]]", details: bool) -> None:
@@ -170,12 +190,17 @@ def _new_notes(fill: "Fill", candidate: "Candidate") -> int:
     """Return how many notes begin in the gaps."""
     import numpy as np
 
+    from caesura.kinds.music.struck import STRUCK
+
     count = 0
     for span, part in zip(fill.sequence.gaps, candidate.parts, strict=True):
-        before = fill.sequence.values[span.start - 1 : span.start]  # nothing before the first step
+        keys = slice(part.shape[1])
+        # Nothing is before the first step.
+        before = fill.sequence.values[span.start - 1 : span.start, keys]
         before = before if len(before) else np.zeros_like(part[:1])
-        begins = (part == 1) & (np.concatenate([before, part[:-1]]) == 0)
-        count += int(np.sum(begins & fill.missing[span.start : span.stop]))
+        begins = (part > 0) & (np.concatenate([before, part[:-1]]) == 0)
+        begins |= part == STRUCK
+        count += int(np.sum(begins & fill.missing[span.start : span.stop, keys]))
     return count
 
 

@@ -174,6 +174,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
     with ThreadPoolExecutor(1) as aside:  # the first call compiles, on more than one core
         marginals = aside.submit(method.strategy.marginals, keys.marginals, method.net, window)
         drawn = _draw(method, window, keys.draw, tasks[0].draws)
+        drawn = _settled(method, tasks, drawn)
         spec, numbers = method.net.frame.spec, isinstance(method.net.frame, Continuous)
         if numbers:  # the best is the median, and scored before the samples that are asked for
             middle = _medians(spec, np.asarray(window.missing), drawn)
@@ -216,6 +217,20 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
     return found
 
 
+def _settled(
+    method: Method, tasks: Sequence[Task], drawn: Shaped[np.ndarray, "B draws W D"]
+) -> Shaped[np.ndarray, "B draws W D"]:
+    """Return the draws as the kind can write them."""
+    settled = drawn
+    for row, task in enumerate(tasks):
+        old = drawn[row][:, *task.inside]
+        new = method.kind.settle(task.stretch.seen, old)
+        if new is not old:
+            settled = settled.copy() if settled is drawn else settled
+            settled[row][:, *task.inside] = new
+    return settled
+
+
 def _proposals(
     method: Method, tasks: Sequence[Task], drawn: Shaped[np.ndarray, "B draws W D"]
 ) -> list[Shaped[np.ndarray, " places"] | None]:
@@ -223,7 +238,9 @@ def _proposals(
     found = []
     for task, row in zip(tasks, drawn, strict=False):  # the last rows may be padding
         proposal = method.kind.propose(task.stretch.seen, row[:, *task.inside])
-        found.append(None if proposal is None else proposal.astype(drawn.dtype))
+        if proposal is not None:
+            proposal = method.kind.settle(task.stretch.seen, proposal[None].astype(drawn.dtype))[0]
+        found.append(proposal)
     return found
 
 

@@ -319,6 +319,20 @@ class Kind(ABC):
         """
         return np.argsort(-scores, kind="stable")
 
+    def settle(
+        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    ) -> Shaped[np.ndarray, "draws places"]:
+        """Return random fills as the user's data can hold them; they are scored afterwards.
+
+        Parameters
+        ----------
+        sequence
+            What is to be filled, with what is around.
+        drawn
+            The values of each random fill at the missing places, step by step.
+        """
+        return drawn
+
     def propose(
         self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
     ) -> Shaped[np.ndarray, " places"] | None:

@@ -172,7 +172,18 @@ class Categorical(Discrete):
         return jax.random.randint(key, (1,), 0, self.symbols)
 
 
-class Binary(Discrete):
+class Keyboard(Discrete):
+    """D components that are off (0) or on in one of several ways, as the keys of a piano are."""
+
+    @property
+    def components(self) -> int:
+        return self.size
+
+    def start(self, key: PRNGKeyArray) -> Int[Array, " D"]:
+        return jnp.zeros(self.size, jnp.int32)
+
+
+class Binary(Keyboard):
     """D switches, each on or off, such as the keys of a piano."""
 
     name: ClassVar[str] = "binary"
@@ -181,10 +192,6 @@ class Binary(Discrete):
 
     @property
     def size(self) -> int:
-        return self.switches
-
-    @property
-    def components(self) -> int:
         return self.switches
 
     @property
@@ -200,8 +207,47 @@ class Binary(Discrete):
     ) -> Float[Numbers, "N *B"]:
         return namespace(values).where(unknown, 0, values).astype(np.float32)
 
-    def start(self, key: PRNGKeyArray) -> Int[Array, " D"]:
-        return jnp.zeros(self.switches, jnp.int32)
+
+class Keys(Keyboard):
+    """Keys that are silent (0), held (1) or struck (2), and switches (0 or 1) that only inform.
+
+    The last `informing` components are these switches, such as the place in the bar. They are
+    never predicted. The net sees two numbers of each key: whether it sounds, and whether it is
+    struck.
+    """
+
+    name: ClassVar[str] = "keys"
+
+    keys_and_switches: int = eqx.field(static=True)
+    informing: int = eqx.field(static=True, default=0)
+
+    @property
+    def size(self) -> int:
+        return self.keys_and_switches
+
+    @property
+    def spec(self) -> FrameSpec:
+        return FrameSpec(self.name, self.size, self.informing)
+
+    @property
+    def cardinality(self) -> int:
+        return 3
+
+    @property
+    def inputs(self) -> int:
+        return 2 * self.components - self.informing
+
+    @property
+    def fillable(self) -> Bool[np.ndarray, " D"]:
+        return np.arange(self.components) < self.components - self.informing
+
+    def encode(
+        self, values: Int[Numbers, "D *B"], unknown: Bool[Numbers, "D *B"]
+    ) -> Float[Numbers, "N *B"]:
+        xp = namespace(values)
+        seen = xp.where(unknown, 0, values)
+        keys = seen[: self.components - self.informing]
+        return xp.concatenate([seen > 0, keys > 1]).astype(np.float32)
 
 
 class Continuous(Frame):
@@ -320,9 +366,10 @@ class Continuous(Frame):
             )
 
 
-FRAMES: dict[str, type[Categorical] | type[Binary] | type[Continuous]] = {
+FRAMES: dict[str, type[Categorical] | type[Binary] | type[Keys] | type[Continuous]] = {
     "categorical": Categorical,
     "binary": Binary,
+    "keys": Keys,
     "continuous": Continuous,
 }
 
@@ -331,7 +378,8 @@ def make_frame(spec: FrameSpec) -> Frame:
     """Return the frame that `spec` describes, or raise if no frame is like that."""
     frame = lookup(FRAMES, spec.name, "frame")
     whole_number("size", spec.size, 1, MOST_SYMBOLS)
-    whole_number("informing", spec.informing, 0, spec.size - 1 if frame is Continuous else 0)
+    informs = frame in (Keys, Continuous)
+    whole_number("informing", spec.informing, 0, spec.size - 1 if informs else 0)
     for levels in spec.categories:
         whole_number("categories", levels, 2, spec.size + 1)
     switches = sum(levels - 1 for levels in spec.categories)
@@ -339,4 +387,6 @@ def make_frame(spec: FrameSpec) -> Frame:
         raise CaesuraError(f"The categories do not fit into a {spec.name} frame of {spec.size}.")
     if frame is Continuous:
         return Continuous(spec.size, spec.informing, spec.categories)
+    if frame is Keys:
+        return Keys(spec.size, spec.informing)
     return frame(spec.size)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.nets.bins import crps, quantile, share_below
-from caesura.nets.frames import Binary, Categorical, Continuous, Frame
+from caesura.nets.frames import Binary, Categorical, Continuous, Frame, Keys
 from caesura.scoring.scores import COVERAGES
 
 BINS = 10  # of equal width, from 0 to 1
@@ -210,10 +210,10 @@ def tally_symbols(
 
 
 def tally_keys(
-    log_probs: Float[np.ndarray, "n g D 2"], truth: Int[np.ndarray, "n g D"]
+    log_probs: Float[np.ndarray, "n g D K"], truth: Int[np.ndarray, "n g D"]
 ) -> KeyTally:
     """Return the tally of marginal distributions of keys against the keys that sound."""
-    stated, sounds = np.exp(log_probs[..., 1]), truth == 1
+    stated, sounds = np.exp(log_probs[..., 1:]).sum(axis=-1), truth > 0
     chosen = stated > 0.5
     return KeyTally(
         len(truth),
@@ -247,6 +247,7 @@ def tally_numbers(
 TALLIES: dict[type[Frame], Callable[..., Tally]] = {
     Categorical: tally_symbols,
     Binary: tally_keys,
+    Keys: tally_keys,
     Continuous: tally_numbers,
 }
 

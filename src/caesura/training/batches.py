@@ -119,19 +119,24 @@ def keys_of_update(key: PRNGKeyArray, step: Int[Array, ""], batch: int) -> Updat
     return UpdateKeys(jax.random.split(key_batch, batch), key_noise)
 
 
-def draw_example(key: PRNGKeyArray, corpus: Corpus, recipe: Recipe) -> Example:
-    """Return a random stretch to learn from."""
+def draw_example(key: PRNGKeyArray, corpus: Corpus, recipe: Recipe, informing: int = 0) -> Example:
+    """Return a random stretch to learn from; the last `informing` components are not shifted."""
     key_crop, *_ = jax.random.split(key, 3)
-    return make_example(key, *corpus.crop(key_crop, recipe.length), recipe)
+    return make_example(key, *corpus.crop(key_crop, recipe.length), recipe, informing)
 
 
 def make_example(
-    key: PRNGKeyArray, values: Shaped[Array, "T D"], valid: Bool[Array, " T"], recipe: Recipe
+    key: PRNGKeyArray,
+    values: Shaped[Array, "T D"],
+    valid: Bool[Array, " T"],
+    recipe: Recipe,
+    informing: int = 0,
 ) -> Example:
     """Return an example of a stretch that was drawn with the first key that `key` splits into."""
     _, key_shift, key_hide = jax.random.split(key, 3)
     if recipe.shift:
-        values = shift(key_shift, values, recipe.shift)
+        keys, rest = jnp.split(values, [values.shape[1] - informing], axis=1)
+        values = jnp.concatenate([shift(key_shift, keys, recipe.shift), rest], axis=1)
     return hide(key_hide, values, valid, recipe)
 
 

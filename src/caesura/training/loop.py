@@ -253,16 +253,17 @@ class Program:
     ) -> Member:
         """Do updates `first` to `last` in one call, so that the device does not wait for Python."""
         rates = jnp.asarray(self.recipe.learning_rate)
+        informing = self.frozen.frame.spec.informing
 
         def update(step: Array, members: Member) -> Member:
             keys, key_noise = keys_of_update(key, step, self.recipe.batch)
             keys = self._my_rows(keys)
             key_noise = jax.random.fold_in(key_noise, jax.lax.axis_index("batch"))
             if isinstance(source, Corpus):
-                draw = partial(draw_example, corpus=source, recipe=self.recipe)
+                draw = partial(draw_example, corpus=source, recipe=self.recipe, informing=informing)
                 batch = jax.vmap(draw, out_axes=1)(keys)
             else:
-                make = partial(make_example, recipe=self.recipe)
+                make = partial(make_example, recipe=self.recipe, informing=informing)
                 place = step % len(source.values)
                 read = source.values[place], source.valid[place]
                 batch = jax.vmap(make, out_axes=1)(keys, *read)

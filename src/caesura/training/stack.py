@@ -303,7 +303,9 @@ class StackProgram:
         def draw(key: PRNGKeyArray) -> Example:
             key_crop, *_ = jax.random.split(key, 3)
             stretch = corpus.crop(key_crop, self.recipe.length, lesson.corpus)
-            return self._as_taught(lesson, partial(make_example, key, *stretch))
+            informing = self.frozen.frame.spec.informing
+            make = partial(make_example, key, *stretch, informing=informing)
+            return self._as_taught(lesson, make)
 
         batch = jax.vmap(draw, out_axes=1)(keys)
         mine = jnp.arange(self.recipe.batch) < lesson.rows

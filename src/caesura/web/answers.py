@@ -77,12 +77,13 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
     item = _within_bounds(accept(sent, accepted))
     pinned = _mask(filler.kind, item, asked.pinned)
     if asked.pinned:
-        if filler.kind.frame.name != "binary":
+        if filler.kind.frame.name not in ("binary", "keys"):
             raise CaesuraError(
                 f"The field 'pinned' is for what can be on or off, not for {filler.kind.name}: "
                 "write what you want into the sequence."
             )
-        item = filler.kind.open(item.write(np.ones_like(item.sequence.values), pinned))
+        opened: Any = item  # its grid stays, if it was found from the piece
+        item = replace(opened, original=item.write(np.ones_like(item.sequence.values), pinned))
     missing = (item.sequence.missing | _mask(filler.kind, item, asked.missing)) & ~pinned
     marked = item.open_gaps and not asked.missing  # then the text says everything itself
     request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
 from caesura.kinds.music.items import MusicItem, SongItem
@@ -63,7 +63,7 @@ def arrange(
     >>> int(arranged.missing.sum()), arranged.original[:, 15].tolist()
     (76, [0, 1, 1, 0])
     """
-    own_gaps = item.missing
+    own_gaps = item.missing[:, :KEYS]
     missing = own_gaps.copy()
     missing[list(steps)] = True
     in_gap = missing.any(axis=1, keepdims=True)
@@ -73,7 +73,7 @@ def arrange(
         item = replace(item, track=_find_track(item, voice))
         missing &= _free_keys(item)
     for what in keep:
-        missing &= own_gaps | ~_kept(item.sequence.values, what)  # what is not there is not kept
+        missing &= own_gaps | ~_kept(item.roll, what)  # what is not there is not kept
     wanted = {1: _keys(force), 0: _keys(forbid)}
     both = np.flatnonzero(wanted[0] & wanted[1])
     if both.size:
@@ -82,6 +82,7 @@ def arrange(
         pinned = in_gap & keys
         missing &= ~pinned
         if pinned.any():
+            pinned = item.widen(pinned)
             piece = item.write(np.full(pinned.shape, value, np.int8), pinned)
             item = replace(item, original=piece, wanted=None)
     if not missing.any():
@@ -188,12 +189,12 @@ def _keys(texts: Iterable[str]) -> Bool[np.ndarray, " 88"]:
     return on
 
 
-def _kept(roll: Shaped[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88"]:
+def _kept(roll: Bool[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88"]:
     """The keys that stay; where nothing sounds there is no top, and nothing is kept of it."""
     if what in ("top", "bottom"):
         ordered = roll if what == "bottom" else roll[:, ::-1]
         # Up to and with the outermost note: none sounds before it.
-        before = np.cumsum(ordered, axis=1) - ordered
+        before = np.cumsum(ordered, axis=1) - ordered.astype(int)
         outer = (before == 0) & (ordered.any(axis=1, keepdims=True))
         return outer if what == "bottom" else outer[:, ::-1]
     return np.broadcast_to(_keys([what]), roll.shape)

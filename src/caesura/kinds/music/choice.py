@@ -21,7 +21,7 @@ def agreement(drawn: Shaped[np.ndarray, "draws places"]) -> Float[np.ndarray, " 
     >>> agreement(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]])).round(2)
     array([0.6 , 0.6 , 0.33])
     """
-    notes = drawn.astype(np.float64)
+    notes = (drawn > 0).astype(np.float64)  # struck or held
     both, counts = notes @ notes.T, notes.sum(axis=1)
     total = counts[:, None] + counts
     each = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
@@ -37,7 +37,7 @@ def by_agreement(
     agree equally well, the likelier one is first. Of many draws, those with too many notes agree
     best with all: so a third of the draws, whose numbers of notes are the least usual, come last.
     """
-    notes = drawn.sum(axis=1)
+    notes = (drawn > 0).sum(axis=1)
     by_number = np.argsort(np.abs(notes - MORE * notes.mean()), kind="stable")
     unusual = np.zeros(len(drawn), bool)
     unusual[by_number[int(np.ceil(TYPICAL * len(drawn))) :]] = True

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from caesura.kinds.music.choice import agreement
+from caesura.kinds.music.roll import KEYS
 from caesura.sequence import Sequence, Span
 
 SHORTEST = 8  # steps: around a shorter gap, as much is compared as around one of these
@@ -44,9 +45,10 @@ def find_echo(sequence: Sequence, gap: Span) -> Echo | None:
     places = np.arange(first, last)
     distance = np.maximum(np.maximum(gap.start - 1 - places, places - gap.stop), 0)
     weights = 0.5 ** (distance / scale)
-    heard = np.where(sequence.missing, 0, sequence.values).astype(np.float32)
+    unheard = sequence.missing[:, :KEYS]  # what is beside the keys does not sound
+    heard = (~unheard & (sequence.values[:, :KEYS] > 0)).astype(np.float32)
     target = weights[:, None] * heard[first:last]
-    observed = weights[:, None] * ~sequence.missing[first:last]
+    observed = weights[:, None] * ~unheard[first:last]
     shifts = _possible(sequence, gap)
     if not len(shifts) or not target.any():
         return None
@@ -92,7 +94,7 @@ def find_better_echo(
     which all keys are missing have echoes: elsewhere in the piece, one voice is not told from the
     others.
     """
-    whole = sequence.missing.all(axis=1)
+    whole = sequence.missing[:, :KEYS].all(axis=1)
     if len(drawn) < 2 or np.any(whole != sequence.missing_steps):
         return None
     values, expected = sequence.values.copy(), 0.0

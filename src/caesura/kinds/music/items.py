@@ -13,13 +13,15 @@ from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.kinds.base import Item
+from caesura.kinds.music.metre import SWITCHES, Bar, common_time, make_metre
 from caesura.kinds.music.midi import Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
 from caesura.kinds.music.refill import refill
 from caesura.kinds.music.rescore import Sound, rescore
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
 from caesura.kinds.music.score import Score
-from caesura.sequence import Sequence
+from caesura.kinds.music.struck import STRUCK, begin, make_frames
+from caesura.sequence import Sequence, Span
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +31,29 @@ class MusicItem(Item):
     original: Any
     steps_per_beat: int
     name: str  # what error messages call it
-    wanted: Bool[np.ndarray, "T 88"] | None = None  # what is missing, if not only its own gaps
+    wanted: Bool[np.ndarray, "T 88"] | None = None  # missing keys, if not only its own gaps
     track: int | None = None  # the only track that gets new notes
+    struck: bool = False  # whether keys are silent, held or struck, with the metre beside them
 
     @cached_property
     def sequence(self) -> Sequence:
         if self.wanted is None:
             return self.complete
-        return Sequence(np.where(self.wanted, np.int8(0), self.complete.values), self.wanted)
+        missing = self.widen(self.wanted)
+        return Sequence(np.where(missing, np.int8(0), self.complete.values), missing)
+
+    @property
+    def roll(self) -> Bool[np.ndarray, "T 88"]:
+        """Which keys sound."""
+        return self.sequence.values[:, :KEYS] > 0
+
+    def widen(self, keys: Bool[np.ndarray, "T 88"]) -> Bool[np.ndarray, "T D"]:
+        """Return what is missing of whole frames, if of the keys this is."""
+        return np.pad(keys, [(0, 0), (0, SWITCHES if self.struck else 0)])
+
+    def part(self, values: Shaped[np.ndarray, "T D"], gap: Span) -> Any:
+        """Return the keys in one gap."""
+        return values[gap.start : gap.stop, :KEYS]
 
     @abstractmethod
     def steps_of_bars(self, first: int, stop: int) -> slice:
@@ -75,13 +92,17 @@ class SongItem(MusicItem):
 
     @cached_property
     def complete(self) -> Sequence:
-        roll = make_roll(self.lanes, self.grid)
-        return Sequence(roll, np.zeros(roll.shape, bool))
+        values = make_roll(self.lanes, self.grid)
+        if self.struck:
+            metre = make_metre(self._bars, self.grid.steps, self.steps_per_beat)
+            values = np.concatenate([make_frames(self.lanes, self.grid), metre], axis=1)
+        return Sequence(values, np.zeros(values.shape, bool))
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
         self._check_shape(missing)
-        return refill(self.song, self.grid, self.lanes, missing, values, self.track)
+        keys = missing[:, :KEYS], values[:, :KEYS]
+        return refill(self.song, self.grid, self.lanes, *keys, self.track, struck=self.struck)
 
     def content(self, filled: Any) -> bytes:
         """Return the content of a file like the original."""
@@ -134,14 +155,14 @@ class SongItem(MusicItem):
         return 1
 
     @property
-    def _bar_starts(self) -> list[Fraction]:
-        """The ticks at which bars begin."""
-        return self.song.bars
+    def _bars(self) -> list[Bar]:
+        return self.song.metre
 
     @property
     def _bar_lines(self) -> list[int]:
         """The lines of the grid that bars begin at."""
-        return [min(self.grid.line(start), self.grid.steps) for start in self._bar_starts]
+        ticks = self.grid.ticks_per_beat
+        return [min(self.grid.line(bar.start * ticks), self.grid.steps) for bar in self._bars]
 
 
 class ScoreItem(SongItem):
@@ -160,8 +181,9 @@ class ScoreItem(SongItem):
         return 0 if self.original.measures[0].number.strip() == "0" else 1
 
     @property
-    def _bar_starts(self) -> list[Fraction]:
-        return [measure.start * self.grid.ticks_per_beat for measure in self.original.measures]
+    def _bars(self) -> list[Bar]:
+        metre: list[Bar] = self.original.metre
+        return metre
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the score with other notes where `missing`; new ones are coloured."""
@@ -196,20 +218,41 @@ class PackedScoreItem(ScoreItem):
 
 
 class RollItem(MusicItem):
-    """A piano roll: an array [steps, 88] of 0 and 1, in which NaN is missing."""
+    """A piano roll: an array [steps, 88] of 0 and 1, in which NaN is missing.
+
+    If keys are struck or held, the array may say so: 2 is struck, and 1 is held. If it has no 2, a
+    key is struck where it begins to sound, or where nothing is known of the step before.
+    """
 
     suffix: ClassVar[str] = ".npy"
 
     @cached_property
     def complete(self) -> Sequence:
         """The roll as it stands: its NaNs are missing, since nothing else is known of them."""
-        return read_roll(self.original, self.name)
+        sequence = read_roll(self.original, self.name, self.struck)
+        if not self.struck:
+            return sequence
+        values, missing = sequence.values, sequence.missing
+        known = ~missing
+        if (values == STRUCK).any():  # then what is held after a gap is meant to be
+            known[1:] &= ~missing[:-1]
+        beats = -(-len(values) // self.steps_per_beat)
+        metre = make_metre(common_time(beats), len(values), self.steps_per_beat)
+        frames = np.concatenate([begin(values, known), metre], axis=1)
+        return Sequence(frames, self.widen(missing))
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
-        """Return an array of the roll's own type."""
+        """Return an array of the roll's own type; if keys can be struck, 2 says so everywhere."""
         self._check_shape(missing)
         roll = np.array(self.original)
-        roll[missing] = values[missing]
+        if not self.struck:
+            roll[missing] = values[missing]
+            return roll
+        missing, own = missing[:, :KEYS], self.complete.values[:, :KEYS]
+        roll = roll.astype(np.int8) if roll.dtype == bool else roll
+        known = ~np.isnan(roll)
+        roll[known] = own[known]
+        roll[missing] = begin(np.where(missing, values[:, :KEYS], own), missing)[missing]
         return roll
 
     def content(self, filled: Any) -> bytes:

@@ -4,7 +4,6 @@ import os
 import struct
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 from math import ceil
 from numbers import Real
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.files import cannot_read, write_bytes
+from caesura.kinds.music.metre import Bar, beat_of
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
 from caesura.sequence import runs
 
@@ -171,27 +171,35 @@ class Song:
 
     @property
     def bars(self) -> list[Fraction]:
-        """The ticks at which the bars start: 4/4 until a time signature says otherwise.
+        """The ticks at which the bars start."""
+        return [bar.start * self.ticks_per_beat for bar in self.metre]
+
+    @property
+    def metre(self) -> list[Bar]:
+        """The bars: 4/4 until a time signature says otherwise.
 
         A new time signature starts a new bar, even in the middle of a bar.
         """
-        sections = [(0, Fraction(4))]  # ticks, and the beats of a bar from there on
+        # Ticks, and from there on the length of a bar and of a beat, in quarter notes.
+        sections = [(0, (Fraction(4), Fraction(1)))]
         for tick, data in self._meta_events(TIME_SIGNATURE):
             if len(data) < 5 or not data[3]:
                 continue
-            beats = Fraction(4 * data[3], 2 ** data[4])
+            count, unit = data[3], Fraction(4, 2 ** data[4])
+            lengths = count * unit, beat_of(count, unit)
             if tick == sections[-1][0]:
-                sections[-1] = (tick, beats)
-            elif beats != sections[-1][1] and tick < self.end:
-                sections.append((tick, beats))
-        starts: list[Fraction] = []
-        for (tick, beats), (stop, _) in pairwise([*sections, (self.end, Fraction(0))]):
-            length = beats * self.ticks_per_beat
-            count = ceil((stop - tick) / length)
-            if len(starts) + count > MOST_BARS:
+                sections[-1] = (tick, lengths)
+            elif lengths != sections[-1][1] and tick < self.end:
+                sections.append((tick, lengths))
+        bars: list[Bar] = []
+        ends = [tick for tick, _ in sections[1:]] + [self.end]
+        for (tick, (length, beat)), stop in zip(sections, ends, strict=True):
+            start = Fraction(tick, self.ticks_per_beat)
+            number = ceil((Fraction(stop, self.ticks_per_beat) - start) / length)
+            if len(bars) + number > MOST_BARS:
                 raise CaesuraError(f"{self.name} has more than {MOST_BARS} bars.")
-            starts += [tick + bar * length for bar in range(count)]
-        return starts
+            bars += [Bar(start + n * length, beat) for n in range(number)]
+        return bars
 
     def seconds(self, ticks: list[int]) -> list[float]:
         """Return the times of ticks in seconds, at the tempo of the song."""

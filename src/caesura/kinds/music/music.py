@@ -15,10 +15,13 @@ from caesura.kinds.music.arrange import Composition
 from caesura.kinds.music.choice import by_agreement
 from caesura.kinds.music.echo import find_better_echo
 from caesura.kinds.music.items import MusicItem, PackedScoreItem, RollItem, ScoreItem, SongItem
+from caesura.kinds.music.metre import SWITCHES
 from caesura.kinds.music.midi import Song, read_midi
 from caesura.kinds.music.mxl import ZIP
+from caesura.kinds.music.notes import GRIDS, find_steps_per_beat
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.kinds.music.score import Score
+from caesura.kinds.music.struck import HELD, SILENT, STRUCK, settle
 from caesura.kinds.xml import UTF16
 from caesura.sequence import FrameSpec, Sequence
 
@@ -40,7 +43,11 @@ class Music(Kind):
     Parameters
     ----------
     steps_per_beat
-        How many steps a quarter note has, 1 to 96.
+        How many steps a quarter note has, 1 to 96. With `struck` it may be 0: then each piece has 4
+        or, if it has triplets, 6 steps (`find_steps_per_beat`), and a roll has 4.
+    struck
+        Whether a key is silent (0), held (1) or struck (2), and each frame ends with switches that
+        say where in the bar it stands (`metre.py`). Otherwise a key is silent (0) or sounds (1).
 
     Examples
     --------
@@ -55,7 +62,7 @@ class Music(Kind):
 
     name: ClassVar[str] = "music"
     head: ClassVar[str] = "bernoulli"
-    options: ClassVar[tuple[str, ...]] = ("steps_per_beat",)
+    options: ClassVar[tuple[str, ...]] = ("steps_per_beat", "struck")
     suffixes: ClassVar[tuple[str, ...]] = (".mid", ".midi", ".musicxml", ".mxl", ".npy")
     binary: ClassVar[bool] = True
     draws: ClassVar[int] = 24
@@ -70,9 +77,12 @@ class Music(Kind):
     }
 
     steps_per_beat: int = 2
+    struck: bool = False
 
     def __post_init__(self) -> None:
-        steps = whole_number("steps_per_beat", self.steps_per_beat, 1, 96)
+        if not isinstance(self.struck, bool):
+            raise CaesuraError(f"The option 'struck' must be true or false, not {self.struck!r}.")
+        steps = whole_number("steps_per_beat", self.steps_per_beat, 0 if self.struck else 1, 96)
         object.__setattr__(self, "steps_per_beat", steps)
 
     @classmethod
@@ -98,6 +108,8 @@ class Music(Kind):
 
     @property
     def frame(self) -> FrameSpec:
+        if self.struck:
+            return FrameSpec("keys", KEYS + SWITCHES, SWITCHES)
         return FrameSpec("binary", KEYS)
 
     def open(self, data: Any) -> MusicItem:
@@ -111,19 +123,22 @@ class Music(Kind):
             If the data is no music, or too long.
         """
         if isinstance(data, MusicItem):
-            same = data.steps_per_beat == self.steps_per_beat
+            same = self.steps_per_beat in (0, data.steps_per_beat) and data.struck == self.struck
             return data if same else self.open(data.original)
         path = self.path_of(data)
         music = data if path is None else self.load(path)
         item: MusicItem
+        steps, struck = self.steps_per_beat, self.struck
         if isinstance(music, Song):
-            item = SongItem(music, self.steps_per_beat, music.name)
+            steps = steps or find_steps_per_beat(music)
+            item = SongItem(music, steps, music.name, struck=struck)
         elif isinstance(music, Score):
+            steps = steps or find_steps_per_beat(music.song(1))
             kind = ScoreItem if music.archive is None else PackedScoreItem
-            item = kind(music, self.steps_per_beat, music.name)
+            item = kind(music, steps, music.name, struck=struck)
         elif isinstance(music, list | tuple) or hasattr(music, "__array__"):
             name = "The roll" if path is None else f"The file '{path}'"
-            item = RollItem(music, self.steps_per_beat, name)
+            item = RollItem(music, steps or GRIDS[0], name, struck=struck)
         else:
             raise CaesuraError(
                 f"Music is a MIDI or MusicXML file, a Song, a Score or an array [steps, {KEYS}], "
@@ -141,7 +156,7 @@ class Music(Kind):
         return number - LOWEST_KEY
 
     def symbols(self) -> list[int]:
-        return [0, 1]
+        return [SILENT, HELD, STRUCK] if self.struck else [0, 1]
 
     def rank(
         self, drawn: Shaped[np.ndarray, "draws places"], scores: Float[np.ndarray, " draws"]
@@ -152,6 +167,17 @@ class Music(Kind):
         (docs/experiments.md).
         """
         return by_agreement(drawn, scores)
+
+    def settle(
+        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    ) -> Shaped[np.ndarray, "draws places"]:
+        """Return fills of struck and held keys that notes can be like; `struck.settle` says how."""
+        if not self.struck:
+            return drawn
+        values = np.repeat(sequence.values[None], len(drawn), axis=0).astype(drawn.dtype)
+        values[:, sequence.missing] = drawn
+        settled = settle(values[..., :KEYS], sequence.missing[:, :KEYS])
+        return settled[:, sequence.missing[:, :KEYS]]
 
     def propose(
         self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
@@ -165,12 +191,12 @@ class Music(Kind):
     def plot(self, fill: Any) -> "Figure":
         from caesura.plots.roll import plot_roll
 
-        return plot_roll(fill.values, fill.places, fill.confidence)
+        return plot_roll(fill.values[:, :KEYS] > 0, fill.places, fill.confidence)
 
     def html(self, fill: Any) -> str:
         from caesura.plots.html import roll_html
 
-        return roll_html(fill.values, fill.places, fill.confidence)
+        return roll_html(fill.values[:, :KEYS] > 0, fill.places, fill.confidence)
 
     def steps_of_bars(self, song: Any, first: int, stop: int) -> slice:
         """Return the steps from bar `first` to before bar `stop` of a song, counted from 1.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from caesura.errors import CaesuraError
+from caesura.kinds.music.metre import beat_of
 from caesura.kinds.xml import Reader
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
@@ -16,6 +17,7 @@ MEASURE = ["score-partwise", "part", "measure"]  # the elements around what is i
 SCALED = {"divisions", "duration", "offset"}  # numbers of divisions of a quarter note
 # The elements of a note whose text is read; others are kept as they are.
 NOTE_WORDS = {"step", "alter", "octave", "duration", "voice", "staff"}
+AFTER_NOTATIONS = {"lyric", "play", "listen"}
 NOTE_FLAGS = {"rest", "grace", "cue", "unpitched"}
 OTHER_WORDS = {"divisions", "fifths", "beats", "beat-type", "chromatic", "octave-change"}
 MOST_WORD = 200  # characters of a text that is read
@@ -33,6 +35,8 @@ class Mark:
     flags: set[str] = field(default_factory=set)
     chord: tuple[int, int] | None = None  # the bytes of its <chord/>
     ties: list[tuple[str, int, int]] = field(default_factory=list)  # a type, and its bytes
+    tie_at: int = 0  # where another <tie/> may stand
+    tied_at: int = 0  # where <notations> for it may stand
     pitch: int | None = None  # the MIDI number that sounds
     length: Fraction = Fraction(0)  # in quarter notes, as all times are
 
@@ -64,6 +68,7 @@ class Measure:
 
     number: str
     bar: Fraction  # how long the time signature says that it is
+    beat: Fraction  # how long its beats are
     fifths: int  # the key signature: sharps, or flats if negative
     transposition: int  # semitones from what is written to what sounds
     divisions: Fraction
@@ -108,7 +113,7 @@ class ScoreReader(Reader):
         """What holds at the start of a part."""
         self._divisions, self._fifths = Fraction(1), 0
         self._chromatic = self._octaves = 0
-        self._beats, self._bar = Fraction(4), Fraction(4)
+        self._beats, self._bar, self._beat = Fraction(4), Fraction(4), Fraction(1)
         self._cursor = self._last = Fraction(0)
 
     @property
@@ -135,7 +140,8 @@ class ScoreReader(Reader):
         elif self._open == MEASURE:
             transposition = self._chromatic + 12 * self._octaves
             number = attributes.get("number", "")
-            measure = Measure(number, self._bar, self._fifths, transposition, self._divisions)
+            lengths = self._bar, self._beat
+            measure = Measure(number, *lengths, self._fifths, transposition, self._divisions)
             measure.content_start = measure.content_stop = after_tag(self.content, at)
             self.parts[-1].measures.append(measure)
             self._cursor = self._last = Fraction(0)
@@ -160,6 +166,8 @@ class ScoreReader(Reader):
             note.ties.append((attributes.get("type", ""), at, self._element_stop(at)))
         elif name in NOTE_FLAGS:
             note.flags.add(name)
+        elif name in AFTER_NOTATIONS and len(self._open) == len(MEASURE) + 2:
+            note.tied_at = note.tied_at or at
 
     def _element_stop(self, at: int) -> int:
         """Where an element without content ends, be it `<tie/>` or `<tie></tie>`."""
@@ -185,7 +193,10 @@ class ScoreReader(Reader):
             number = name, self._number_start, at, _number(words, name)
             self.parts[-1].numbers.append(number)
         if self._note is not None:
+            if name == "duration":
+                self._note.tie_at = after_tag(self.content, at)
             if name == "note":
+                self._note.tied_at = self._note.tied_at or at
                 self._end_note(self._note, after_tag(self.content, at))
             elif words is not None and name in NOTE_WORDS:
                 self._note.words.setdefault(name, words)
@@ -205,7 +216,7 @@ class ScoreReader(Reader):
         elif name == "beats":
             self._beats = sum((_number(part, name) for part in words.split("+")), Fraction(0))
         elif name == "beat-type" and (kind := _number(words, name)) > 0:
-            self._bar = 4 * self._beats / kind
+            self._bar, self._beat = 4 * self._beats / kind, beat_of(self._beats, 4 / kind)
         elif name == "divisions":
             self._divisions = _number(words, name)
             if self._divisions <= 0:
@@ -219,7 +230,8 @@ class ScoreReader(Reader):
             else:
                 self._octaves = number
         if self._in_measure and not self._measure.groups:  # what stands before the first note
-            self._measure.bar, self._measure.fifths = self._bar, self._fifths
+            self._measure.bar, self._measure.beat = self._bar, self._beat
+            self._measure.fifths = self._fifths
             self._measure.transposition = self._chromatic + 12 * self._octaves
             self._measure.divisions = self._divisions
 

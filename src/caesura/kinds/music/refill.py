@@ -3,10 +3,15 @@
 A note's beginning belongs to the first of its steps and its end to the last. What belongs to a
 missing step is taken out; what belongs to an observed one stays, with its tick and its bytes. New
 events are put where the observed ones need them: so that every note ends, and none ends another.
+
+Where keys are struck and held, there is one exception: a note that ends just where a gap begins
+ends later, if its key is held there.
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -14,6 +19,7 @@ from jaxtyping import Bool, Shaped
 from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Event, Song
 from caesura.kinds.music.notes import Grid, Lane, Note, Voice
 from caesura.kinds.music.roll import LOWEST_KEY
+from caesura.kinds.music.struck import HELD
 from caesura.kinds.music.voices import Voices
 from caesura.sequence import runs
 
@@ -59,29 +65,39 @@ class Edit:
 class Space:
     """A lane once its missing events are out, and the room that is left there for new ones."""
 
-    def __init__(self, lane: Lane, edit: Edit, missing: Bool[np.ndarray, " T"]):
+    def __init__(
+        self,
+        lane: Lane,
+        edit: Edit,
+        missing: Bool[np.ndarray, " T"],
+        prolonged: Collection[Note] = (),
+    ):
         self.lane, self._edit, self._grid = lane, edit, edit.grid
-        self._firsts = [note.first for note in lane.notes]
+        self._prolonged = prolonged
         self._ons = [note.on_tick for note in lane.notes if not missing[note.first]]
-        ends = [stray.tick for stray in lane.strays if not missing[stray.step]]
-        ends += [note.off_tick for note in lane.notes if not missing[note.stop - 1]]
+        gone = {stray for stray in lane.strays if missing[stray.step]}
+        for note in prolonged:  # no other end may cut it off
+            gone |= {s for s in lane.strays if s.tick >= note.off_tick and s.step < note.stop}
+        ends = [stray.tick for stray in lane.strays if stray not in gone]
+        stays = {note: note not in prolonged and not missing[note.stop - 1] for note in lane.notes}
+        ends += [note.off_tick for note in lane.notes if stays[note]]
         self._ends = sorted(ends)
-        for stray in lane.strays:
-            if missing[stray.step]:
-                edit.remove(lane.voice, stray.off)
+        for stray in gone:
+            edit.remove(lane.voice, stray.off)
         for number, note in enumerate(lane.notes):
             if missing[note.first]:
                 edit.remove(lane.voice, note.on)
-            if note.off is not None and missing[note.stop - 1]:
+            if note.off is not None and not stays[note]:
                 edit.remove(lane.voice, note.off)
             ended_by = lane.notes[number + 1 : number + 2] if note.off is None else []
-            if ended_by and missing[ended_by[0].first] and not missing[note.stop - 1]:
+            if ended_by and missing[ended_by[0].first] and stays[note]:
                 edit.end(lane, note.off_tick)
 
     def across(self, line: int) -> Note | None:
         """The note that sounds on both sides of a line; all before it have ended there."""
-        before = bisect_left(self._firsts, line)
-        note = self.lane.notes[before - 1] if before else None
+        note = last_before(self.lane, line)
+        if note and note.stop == line and note in self._prolonged:
+            return note
         return note if note and note.stop > line else None
 
     def end(self, line: int) -> None:
@@ -97,6 +113,12 @@ class Space:
         self._edit.strike(self.lane, max([tick, *self._ends[max(gone - 1, 0) : gone]]), velocity)
 
 
+def last_before(lane: Lane, line: int) -> Note | None:
+    """Return the last note that begins before a line."""
+    before = bisect_left(lane.notes, line, key=lambda note: note.first)
+    return lane.notes[before - 1] if before else None
+
+
 def refill(
     song: Song,
     grid: Grid,
@@ -104,18 +126,41 @@ def refill(
     missing: Keys,
     values: Roll,
     track: int | None = None,
+    *,
+    struck: bool = False,
 ) -> Song:
-    """Return the song that has `values` where `missing`; new notes go to `track` if it is given."""
+    """Return the song that has `values` where `missing`; new notes go to `track` if it is given.
+
+    Parameters
+    ----------
+    song, grid, lanes
+        The song, its steps and its notes.
+    missing
+        The steps of each key whose notes are taken out.
+    values
+        What sounds there: 1 where a key is on; or with `struck`, 1 where it is held and 2 where it
+        is struck.
+    """
     edit = Edit(song, grid)
-    own = lanes if track is None else [lane for lane in lanes if lane.voice.track == track]
+    own = [lane for lane in lanes if track in (None, lane.voice.track)]
     voices = Voices(song, grid, own, missing)
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
-        spaces = {lane.voice: Space(lane, edit, gone) for lane in lanes if lane.key == key}
+        held = [start for start, _ in runs(gone) if struck and values[start, key] == HELD]
+        own_of_key = [lane for lane in own if lane.key == key]
+        longer = [_prolonged(own_of_key, start) for start in held]
+        spaces = {
+            lane.voice: Space(
+                lane, edit, gone, [one.note for one in longer if one and one.lane is lane]
+            )
+            for lane in lanes
+            if lane.key == key
+        }
         for start, stop in runs(gone):
-            on = runs(values[start:stop, key] == 1)
-            stretches = [(start + a, start + b) for a, b in on]
-            for first, end in _fill_key(list(spaces.values()), start, stop, stretches):
+            of_key = list(spaces.values())
+            goes_on = any(space.across(start) for space in of_key)
+            stretches = _stretches(values[start:stop, key], start, goes_on)
+            for first, end in _fill_key(of_key, start, stop, stretches):
                 voice, velocity = voices.pick(first, key)
                 if voice not in spaces:
                     spaces[voice] = Space(Lane(voice, key), edit, gone)
@@ -124,28 +169,62 @@ def refill(
     return edit.done()
 
 
+class Prolonged(NamedTuple):
+    """A note that ends later than it did."""
+
+    lane: Lane
+    note: Note
+
+
+def _prolonged(lanes: list[Lane], start: int) -> Prolonged | None:
+    """Return the last note of a key that ends at a line, unless another one sounds across it."""
+    found = None
+    for lane in lanes:
+        note = last_before(lane, start)
+        if note and note.stop > start:
+            return None
+        if note and note.stop == start and (found is None or note.on_tick > found.note.on_tick):
+            found = Prolonged(lane, note)
+    return found
+
+
+def _stretches(
+    values: Shaped[np.ndarray, " n"], start: int, goes_on: bool
+) -> list[tuple[int, int]]:
+    """Return from where to where notes sound in a gap, one after the other.
+
+    The first one is of what goes on from before the gap; it may be empty.
+    """
+    stretches = [(start, start)]
+    for step, value in enumerate(values.tolist(), start):
+        first, end = stretches[-1]
+        if value == HELD and end == step and (first < step or (goes_on and step == start)):
+            stretches[-1] = first, step + 1
+        elif value:
+            stretches.append((step, step + 1))
+    return stretches
+
+
 def _fill_key(
     spaces: list[Space], start: int, stop: int, stretches: list[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Fit the notes across a gap's edges to the stretches where the key is on; give the others.
 
-    A note from before goes on if the key stays on, and is cut off otherwise. A note that sounds
-    after the gap begins where the key last went on in it, or else at its end.
+    A note from before goes on in the first stretch, and is cut off after it. A note that sounds
+    after the gap begins where the key was last struck in it, or else at its end.
     """
     coming = {space for space in spaces if space.across(start)}
     leaving = {space for space in spaces if space.across(stop)}
     begin, new = stop, []
-    if not stretches or stretches[0][0] > start:
-        stretches = [(start, start), *stretches]
-    for first, end in stretches:
-        held = coming if first == start else set()
+    for number, (first, end) in enumerate(stretches):
+        held = coming if number == 0 else set()
         kept = leaving if end == stop else set()
         for space in spaces:
             if space in held - kept:
                 space.end(end)
-        if kept and not held:
+        if kept and number:
             begin = first
-        elif not held and first < end:
+        elif number:
             new.append((first, end))
     through = coming if stretches == [(start, stop)] else set()
     for space in spaces:

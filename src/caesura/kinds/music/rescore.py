@@ -2,8 +2,8 @@
 
 What changes is found by comparing how the score sounds with how it sounds once it is filled. Where
 they differ, the notes and rests of that voice are written anew. A note that has stayed keeps its
-bytes, except that it may lose a tie. If a part does not divide a quarter note as finely as the fill
-does, all its durations are multiplied by one number.
+bytes, except that it may lose or get a tie. If a part does not divide a quarter note as finely as
+the fill does, all its durations are multiplied by one number.
 """
 
 from collections.abc import Callable, Iterator
@@ -257,7 +257,7 @@ class Rewriting:
             yield place, place, b"\n" + b"\n".join(parts)
 
     def _kept(self, mark: Mark, is_chord: bool, ties: dict[str, bool] | None = None) -> bytes:
-        """The bytes of a note, as the first or another one of a chord, and without some ties."""
+        """The bytes of a note, as the first or another one of a chord, and with other ties."""
         edits: list[Edit] = []
         if mark.chord and not is_chord:
             edits.append((*mark.chord, b""))
@@ -267,6 +267,11 @@ class Rewriting:
         for kind, start, stop in mark.ties:
             if ties is not None and not ties.get(kind, True):
                 edits.append((start, stop, b""))
+        for kind, is_tied in (ties or {}).items():
+            if is_tied and not mark.is_tied(kind):
+                tied = f'<notations><tied type="{kind}"/></notations>'
+                edits.append((mark.tie_at, mark.tie_at, f'<tie type="{kind}"/>'.encode()))
+                edits.append((mark.tied_at, mark.tied_at, tied.encode()))
         return _edited(self.xml, edits, mark.start, mark.stop)
 
     def _without(self, mark: Mark) -> Edit:

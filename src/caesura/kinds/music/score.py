@@ -11,6 +11,7 @@ from typing import NamedTuple
 from caesura.errors import CaesuraError
 from caesura.files import read_small, write_bytes
 from caesura.kinds.music import mxl
+from caesura.kinds.music.metre import Bar
 from caesura.kinds.music.midi import (
     END_OF_TRACK,
     LAST_TICK,
@@ -138,6 +139,13 @@ class Score:
             if not any(measure.groups for measure in part.measures):
                 found[Stream(number, "1")] = None
         return list(found)
+
+    @property
+    def metre(self) -> list[Bar]:
+        """The bars; what an upbeat lacks is left out at its beginning."""
+        bars = [Bar(measure.start, measure.beat) for measure in self.measures]
+        first = self.measures[0]
+        return [bars[0]._replace(left_out=max(first.bar - first.length, Fraction(0))), *bars[1:]]
 
     def groups(self, stream: Stream) -> Iterator[tuple[Measure, Group]]:
         """Yield what a voice plays, from beginning to end."""

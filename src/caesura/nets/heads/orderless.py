@@ -3,6 +3,9 @@
 After Uria, Murray and Larochelle (2014), *A deep and tractable density estimator*. One hidden layer
 sees the context and the observed components, and gives the log-odds of all others. The probability
 of a frame is the chain rule from the first component to the last.
+
+A component with the values 0 to R has R log-odds: of being above 0, of being above 1 given that it
+is above 0, and so on. So a key first sounds or not, and one that sounds is struck or held.
 """
 
 from collections.abc import Callable
@@ -16,45 +19,47 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 from caesura.errors import whole_number
 from caesura.nets.arrays import Numbers, gelu, log_sigmoid, namespace, scan, sigmoid
 from caesura.nets.cells import glorot, plus, product
-from caesura.nets.frames import Binary, Frame
+from caesura.nets.frames import Frame, Keyboard
 from caesura.nets.heads.base import Head, Query, from_states
 
 PREFIXES = 0.5  # the share of prefixes of the order among the subsets shown in training
 
-Choose = Callable[[Float[Numbers, "*B"], Shaped[Numbers, "*B"]], Shaped[Numbers, "*B"]]
+Choose = Callable[[Float[Numbers, "R *B"], Shaped[Numbers, "*B"]], Shaped[Numbers, "*B"]]
 
 
 class Orderless(Head):
-    """D switches, each given the context and the switches before it.
+    """D switches or keys, each given the context and those before it.
 
     It is trained on all orders but used in one, from low to high. On chorales, that order is better
     than the reverse.
     """
 
-    frames: ClassVar[type[Frame]] = Binary
+    frames: ClassVar[type[Frame]] = Keyboard  # type: ignore[type-abstract]
     in_numpy: ClassVar[bool] = True
 
+    # O = R·D: "above 0" for all components, then "above 1" for all, and so on.
     frame: Frame
-    W_y: Float[Array, "D C"]
-    b_y: Float[Array, " D"]
+    W_y: Float[Array, "O C"]
+    b_y: Float[Array, " O"]
     W_z: Float[Array, "H C"]
     b_z: Float[Array, " H"]
-    W_v: Float[Array, "H D"]  # from the values of what is observed
+    W_v: Float[Array, "H O"]  # from the values of what is observed
     W_o: Float[Array, "H D"]  # from which components are observed
-    V_y: Float[Array, "D H"]
+    V_y: Float[Array, "O H"]
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         whole_number("head_hidden", hidden, 1)
         key_v, key_o, key_y, key_z, *keys = jax.random.split(key, 4 + len(sizes))
         D, context = frame.components, sum(sizes)
+        odds = (frame.cardinality - 1) * D
         self.frame = frame
-        self.W_y = from_states(keys, D, sizes)
-        self.b_y = jnp.zeros(D)
+        self.W_y = from_states(keys, odds, sizes)
+        self.b_y = jnp.zeros(odds)
         self.W_z = glorot(key_z, hidden, context)
         self.b_z = jnp.zeros(hidden)
-        self.W_v = glorot(key_v, hidden, D)
+        self.W_v = glorot(key_v, hidden, odds)
         self.W_o = glorot(key_o, hidden, D)
-        self.V_y = glorot(key_y, D, hidden)
+        self.V_y = glorot(key_y, odds, hidden)
 
     @property
     def hidden(self) -> int:
@@ -75,15 +80,21 @@ class Orderless(Head):
         _, frame, missing = query
         start = self._hidden(query, ~missing & ~self.frame.unknown(frame))
 
-        def choose(log_odds: Float[Numbers, "*B"], chance: Float[Numbers, "*B"]) -> Numbers:
-            return (chance < sigmoid(log_odds)).astype(frame.dtype)
+        def choose(log_odds: Float[Numbers, "R *B"], chance: Float[Numbers, "*B"]) -> Numbers:
+            above = sigmoid(log_odds[0])  # P(x > r)
+            x = (chance < above).astype(frame.dtype)
+            for odds in log_odds[1:]:
+                above = above * sigmoid(odds)
+                x = x + (chance < above)
+            return x
 
         drawn, _ = self._walk(query, start, chance, choose)
         return namespace(drawn).where(missing, drawn, frame)
 
     def marginals(self, query: Query) -> Float[Numbers, "D K *B"]:
         log_odds = self._log_odds(query, ~query.missing & ~self.frame.unknown(query.frame))
-        return namespace(log_odds).stack([log_sigmoid(-log_odds), log_sigmoid(log_odds)], axis=1)
+        every = (_log_prob(log_odds, value) for value in range(self.frame.cardinality))
+        return namespace(log_odds).stack(list(every), axis=1)
 
     def objective(self, key: PRNGKeyArray, query: Query) -> Float[Array, ""]:
         """Show a random subset of the missing components; return the weighted loss of the others.
@@ -97,9 +108,10 @@ class Orderless(Head):
         known = ~self.frame.unknown(frame)
         scored = missing & known
         count = jnp.sum(scored)
+        fillable = int(np.sum(self.frame.fillable))
         place = jnp.where(
             jax.random.bernoulli(key_kind, PREFIXES),
-            jnp.asarray(np.arange(1, frame.size + 1) / (frame.size + 1), jnp.float32),
+            jnp.asarray(np.arange(1, frame.size + 1) / (fillable + 1), jnp.float32),
             jax.random.uniform(key_set, frame.shape),
         )
         shown = scored & (place < jax.random.uniform(key_shown))
@@ -110,17 +122,23 @@ class Orderless(Head):
 
     def _hidden(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "H *B"]:
         """Return the pre-activations of the hidden layer."""
-        values = namespace(observed).where(observed, query.frame, 0).astype(self.W_v.dtype)
-        of_frame = product(self.W_v, values) + product(self.W_o, observed.astype(self.W_o.dtype))
+        xp = namespace(observed)
+        values = xp.where(observed, query.frame, 0)
+        bits = xp.concatenate([values > r for r in range(self.frame.cardinality - 1)])
+        of_frame = product(self.W_v, bits.astype(self.W_v.dtype))
+        of_frame = of_frame + product(self.W_o, observed.astype(self.W_o.dtype))
         return plus(product(self.W_z, query.context), self.b_z) + of_frame
 
-    def _linear(self, query: Query) -> Float[Numbers, "D *B"]:
-        return plus(product(self.W_y, query.context), self.b_y)
+    def _linear(self, query: Query) -> Float[Numbers, "R D *B"]:
+        return self._by_odds(plus(product(self.W_y, query.context), self.b_y))
 
-    def _log_odds(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "D *B"]:
+    def _by_odds(self, rows: Float[Numbers, "O *n"]) -> Float[Numbers, "R D *n"]:
+        return rows.reshape(-1, self.frame.components, *rows.shape[1:])
+
+    def _log_odds(self, query: Query, observed: Bool[Numbers, "D *B"]) -> Float[Numbers, "R D *B"]:
         """Return the log-odds of every component that is not observed, given the observed ones."""
         z = gelu(self._hidden(query, observed)).astype(self.V_y.dtype)
-        return self._linear(query) + product(self.V_y, z)
+        return self._linear(query) + self._by_odds(product(self.V_y, z))
 
     def _walk(
         self,
@@ -131,8 +149,8 @@ class Orderless(Head):
     ) -> tuple[Shaped[Numbers, "D *B"], Float[Numbers, "D *B"]]:
         """Visit the missing components in order; return their values and log-probabilities.
 
-        `choose(log-odds, given)` makes each value. A value changes the pre-activations by one
-        column of weights, so the whole chain costs D·H.
+        `choose(log-odds, given)` makes each value. A value changes the pre-activations by R + 1
+        columns of weights, so the whole chain costs D·R·H.
         """
 
         xp = namespace(start)
@@ -143,12 +161,24 @@ class Orderless(Head):
             linear, v_y, w, given, missing = i
             log_odds = linear + xp.dot(v_y, gelu(a))
             x = choose(log_odds, given)
-            told = xp.stack([xp.where(missing, x, 0), missing]).astype(w.dtype)
-            return a + product(w, told), (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
+            bits = [missing & (x > r) for r in range(len(log_odds))]
+            a = a + product(w, xp.stack([*bits, missing]).astype(w.dtype))
+            return a, (x, xp.where(missing, _log_prob(log_odds, x), 0.0))
 
-        W = xp.stack([self.W_v.T, self.W_o.T], axis=2)  # for a value, and for that it is observed
-        return scan(visit, start, (self._linear(query), self.V_y, W, given, query.missing))
+        # For what a value is above, and for that it is observed.
+        of_value, of_any = xp.moveaxis(self._by_odds(self.W_v.T), 0, 2), self.W_o.T[:, :, None]
+        W = xp.concatenate([of_value, of_any], axis=2)
+        linear, V_y = (xp.swapaxes(a, 0, 1) for a in (self._linear(query), self._by_odds(self.V_y)))
+        return scan(visit, start, (linear, V_y, W, given, query.missing))
 
 
-def _log_prob(log_odds: Float[Numbers, "*D"], x: Shaped[Numbers, "*D"]) -> Float[Numbers, "*D"]:
-    return log_sigmoid(namespace(log_odds).where(x > 0, log_odds, -log_odds))
+def _log_prob(
+    log_odds: Float[Numbers, "R *D"], x: Shaped[Numbers, "*D"] | int
+) -> Float[Numbers, "*D"]:
+    """Return Σ_r log p(x > r or not | x ≥ r); what is below r says nothing of it."""
+    xp = namespace(log_odds)
+    log_prob = log_sigmoid(xp.where(x > 0, log_odds[0], -log_odds[0]))
+    for r, odds in enumerate(log_odds[1:], 1):
+        step = log_sigmoid(xp.where(x > r, odds, -odds))
+        log_prob = log_prob + xp.where(x >= r, step, 0.0)
+    return log_prob

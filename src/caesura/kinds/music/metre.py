@@ -1,0 +1,78 @@
+"""The metre: where each step stands in its bar and its beat, as switches that a net sees.
+
+The switches are the same for all time signatures and grids:
+
+- the first step of a bar, which an upbeat does not have
+- the first step of a beat
+- the first step of an eighth note, counted from the start of the bar
+- whether the grid divides a quarter note by three
+- the number of the beat in the bar: one of six switches; the seventh beat is counted as the first
+"""
+
+from fractions import Fraction
+from math import floor
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int8
+
+BEATS = 6
+SWITCHES = 4 + BEATS
+ROUNDING = 1e-6  # of a step
+
+
+class Bar(NamedTuple):
+    """A bar, in quarter notes."""
+
+    start: Fraction  # from the start of the piece
+    beat: Fraction  # how long its beats are
+    left_out: Fraction = Fraction(0)  # what an upbeat lacks at its beginning
+
+
+def beat_of(count: int | Fraction, unit: Fraction) -> Fraction:
+    """Return the length of a beat in quarter notes; three eighths are one beat in 6/8.
+
+    Parameters
+    ----------
+    count
+        The upper number of a time signature.
+    unit
+        The length of what it counts: a quarter note is 1.
+
+    Examples
+    --------
+    >>> beat_of(6, Fraction(1, 2)), beat_of(3, Fraction(1))
+    (Fraction(3, 2), Fraction(1, 1))
+    """
+    return 3 * unit if unit < 1 and count > 3 and count % 3 == 0 else unit
+
+
+def common_time(quarters: int) -> list[Bar]:
+    """Return bars of 4/4 from the start, for music that does not say what bars it has."""
+    return [Bar(Fraction(start), Fraction(1)) for start in range(0, max(quarters, 1), 4)]
+
+
+def make_metre(bars: list[Bar], steps: int, steps_per_beat: int) -> Int8[np.ndarray, "T switches"]:
+    """Return the switches of each step. A bar begins at the step nearest to its start."""
+    starts = np.array([floor(bar.start * steps_per_beat + Fraction(1, 2)) for bar in bars])
+    bar = np.searchsorted(starts, np.arange(steps), side="right") - 1
+    left_out = np.array([float(bar.left_out * steps_per_beat) for bar in bars])
+    place = np.arange(steps) - starts[bar] + left_out[bar]
+    beat = np.array([float(bar.beat * steps_per_beat) for bar in bars])[bar]
+    number = np.floor((place + ROUNDING) / beat).astype(int)
+    switches = [
+        place < 1,
+        _begins(place, beat),
+        _begins(place, np.full(steps, steps_per_beat / 2)),
+        np.full(steps, steps_per_beat % 3 == 0),
+        *(number % BEATS == one for one in range(BEATS)),
+    ]
+    return np.stack(switches, axis=1).astype(np.int8)
+
+
+def _begins(
+    place: Float[np.ndarray, " T"], length: Float[np.ndarray, " T"]
+) -> Bool[np.ndarray, " T"]:
+    """Whether a part of the bar begins after the step before, and not after this one."""
+    now, before = (np.floor((at + ROUNDING) / length) for at in (place, place - 1))
+    return now != before
