@@ -2,15 +2,16 @@
 
 The steps, in this order; `make release STEPS="lowest tests"` runs only some of them again:
 
-build    the wheel, by way of the sdist, into dist/; `twine check` of both
+build    the wheel, by way of the sdist, into dist/; `twine check` of both; the wheel has every file
+         of src/, with the same bytes
 pythons  every Python of PYTHONS that this machine has: the wheel in a clean environment with the
          newest packages, and some fills; a bill of materials in the form of CycloneDX
 extras   each extra alone; extras of gigabytes are not installed: pip only looks for versions that
          fit together
 types    a user's program under mypy and pyright
 lowest   the lowest packages that pyproject.toml declares, with some tests
-tests    the tests against the wheel, on the first Python, without those that are slow or drive a
-         browser: `make test-all` runs these with the same code
+tests    the tests of what uses files of the package, against the wheel, on the first Python; the
+         modules have the same bytes as in src/, which `make test-all` tests in full
 
 The steps that run and what was not tried are printed at the end.
 """
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -70,6 +72,18 @@ EXTRAS = {
 # The tests that run with the lowest packages, and what they need.
 WITH_LOWEST = ["public", "filler", "cli", "series", "sklearn", "plot", "web_api", "modelfile"]
 WITH_LOWEST += ["training"]
+# The tests that also run against the wheel: they read recipes, models, pages and other data in it.
+WITH_WHEEL = [*WITH_LOWEST, "recipes", "pretrained", "old_models", "reproduce_page", "cli_help"]
+WITH_WHEEL += [
+    "cli_training",
+    "cli_editions",
+    "musicxml",
+    "polars",
+    "hub",
+    "html",
+    "scale",
+    "pages",
+]
 TOOLS = ("pytest", "pytest-xdist", "httpx", "mido")
 
 # Too large to install for a trial: a GPU's libraries, PyTorch, and tools of the developers.
@@ -152,11 +166,11 @@ def try_extras(trial: Trial) -> None:
 
 
 def try_tests(trial: Trial) -> None:
-    """Run the tests against the wheel."""
-    say("the tests, against the wheel")
+    """Run tests against the wheel."""
+    say("tests, against the wheel")
     full = environment(trial.place / "full", trial.first, f"{trial.wheel}[dev]")
-    marks = "not slow and not browser"
-    run(full, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", marks, TESTS)
+    files = [TESTS / f"test_{name}.py" for name in WITH_WHEEL]
+    run(full, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", "not slow", *files)
 
 
 def tag_agrees() -> None:
@@ -184,6 +198,13 @@ def build(trial: Trial) -> None:
     run(sys.executable, "-m", "build", "--outdir", ROOT / "dist", ROOT)
     files = sorted((ROOT / "dist").iterdir())
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
+    source = ROOT / "src"
+    with zipfile.ZipFile(next(file for file in files if file.suffix == ".whl")) as wheel:
+        packed = {name: wheel.read(name) for name in wheel.namelist()}
+    for path in (source / "caesura").rglob("*"):
+        name = path.relative_to(source).as_posix()
+        if path.is_file() and "__pycache__" not in name and packed.get(name) != path.read_bytes():
+            sys.exit(f"The wheel lacks {name}, or has other bytes.")
 
 
 def python(version: str) -> str | None:

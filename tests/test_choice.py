@@ -3,7 +3,7 @@
 import numpy as np
 
 from caesura.kinds import Music, Text
-from caesura.kinds.music.choice import agreement
+from caesura.kinds.music.choice import agreement, by_agreement
 
 
 def test_music_prefers_the_fill_that_agrees_with_the_others_to_the_likeliest():
@@ -48,3 +48,10 @@ def test_of_fills_that_agree_equally_well_the_likelier_is_first():
     assert Music().rank(drawn, np.array([-3.0, -1.0, -2.0, -4.0])).tolist() == [1, 2, 0, 3]
     nothing = np.zeros((3, 0), int)
     assert Music().rank(nothing, np.array([-2.0, -1.0, -3.0])).tolist() == [1, 0, 2]
+
+
+def test_struck_and_held_keys_count_alike():
+    draw = np.random.default_rng(0)
+    drawn, scores = draw.choice(3, (12, 40)), draw.normal(size=12)
+    assert np.array_equal(by_agreement(drawn, scores), by_agreement((drawn > 0) * 1, scores))
+    assert np.array_equal(agreement(drawn), agreement((drawn > 0) * 1))

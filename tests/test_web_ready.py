@@ -13,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import caesura
+from caesura import pretrained
 from caesura.errors import CaesuraError
 from caesura.filler import shapes as shapes_module
 from caesura.filler.shapes import Shape
@@ -77,6 +78,12 @@ def test_a_server_that_cannot_compile_is_never_ready(monkeypatch, caplog):
 
 def test_a_server_that_compiles_nothing_is_ready_at_once():
     with TestClient(make_app({"words": text_filler()})) as client:
+        assert client.get("/readyz").json() == {"status": "ready", "shapes": 0}
+
+
+def test_a_server_with_the_models_of_the_library_is_ready_at_once():
+    fillers = {name: caesura.load(name) for name in pretrained.NAMES}
+    with TestClient(make_app(fillers, warm=lambda _: None)) as client:
         assert client.get("/readyz").json() == {"status": "ready", "shapes": 0}
 
 

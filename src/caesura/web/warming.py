@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from caesura.filler import Filler
 from caesura.filler.shapes import Shape, shapes
+from caesura.filler.tables import TableFiller
 from caesura.web.queue import Line, Size
 
 
@@ -32,6 +33,7 @@ class Warming:
         self._todo = [
             _Todo(name, shape)
             for name, filler in fillers.items()
+            if not isinstance(filler, TableFiller)  # which has no use for them
             for shape in shapes(filler.kind, filler.method())
         ]
         self.total = len(self._todo)

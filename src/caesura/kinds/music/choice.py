@@ -37,7 +37,7 @@ def by_agreement(
     agree equally well, the likelier one is first. Of many draws, those with too many notes agree
     best with all: so a third of the draws, whose numbers of notes are the least usual, come last.
     """
-    notes = drawn.sum(axis=1)
+    notes = (drawn > 0).sum(axis=1)
     by_number = np.argsort(np.abs(notes - MORE * notes.mean()), kind="stable")
     unusual = np.zeros(len(drawn), bool)
     unusual[by_number[int(np.ceil(TYPICAL * len(drawn))) :]] = True

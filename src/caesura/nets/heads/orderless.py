@@ -81,9 +81,12 @@ class Orderless(Head):
         start = self._hidden(query, ~missing & ~self.frame.unknown(frame))
 
         def choose(log_odds: Float[Numbers, "R *B"], chance: Float[Numbers, "*B"]) -> Numbers:
-            xp = namespace(log_odds)
-            above = xp.cumprod(sigmoid(log_odds), axis=0)  # P(x > r)
-            return xp.sum(chance < above, axis=0).astype(frame.dtype)
+            above = sigmoid(log_odds[0])  # P(x > r)
+            x = (chance < above).astype(frame.dtype)
+            for odds in log_odds[1:]:
+                above = above * sigmoid(odds)
+                x = x + (chance < above)
+            return x
 
         drawn, _ = self._walk(query, start, chance, choose)
         return namespace(drawn).where(missing, drawn, frame)
