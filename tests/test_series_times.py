@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from caesura.errors import CaesuraWarning
-from caesura.kinds.series.times import calendar_features
+from caesura.kinds.series.times import calendar_features, check_frequency
 from small_tables import NAN, filled, hours, learn
 
 
@@ -47,6 +47,12 @@ def test_a_first_column_of_times_is_taken_for_what_it_is():
     assert learn([table.assign(when=list("abcdef"))]).time == ""
     assert learn([table.assign(when=range(6))], columns=["a"]).time == ""
     assert learn([table.set_index("when").assign(b=2.0)]).time == ""
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("old", "name"), [("w", "W-SUN"), ("d", "D"), ("15min", "15min")])
+def test_old_spellings_of_frequencies_are_understood(old, name):
+    assert check_frequency(old) == name
 
 
 @pytest.mark.parametrize("freq", ["h", "15min", "7D", "D", "B", "MS", "ME", "QS-OCT", "YS-JAN"])

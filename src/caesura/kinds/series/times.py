@@ -104,7 +104,8 @@ def check_frequency(frequency: Any) -> str:
     from pandas.tseries.frequencies import to_offset
 
     try:
-        name = str(to_offset(frequency).freqstr)
+        with warnings.catch_warnings(action="ignore"):  # of old spellings, such as 'w' for 'W'
+            name = str(to_offset(frequency).freqstr)
         if _shortest(name) / DAY > 0:
             return name
     except (ValueError, AttributeError, TypeError, OverflowError):
