@@ -171,6 +171,7 @@ def test_bayes_runs_every_symbol_from_the_step_to_the_end():
     assert looking <= cost <= looking + steps * (g - 1)
 
 
+@pytest.mark.slow
 def test_a_particle_costs_a_nade_fill_and_the_way_to_the_end():
     sir, start, g, length = STRATEGIES["sir"](particles=5, replicas=2), 20, 4, 32
     net, sequence, stop = problem(sir, length, start, g)

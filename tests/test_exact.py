@@ -270,6 +270,7 @@ def make_case(name):
     return Case(strategy, net, missing, fills, chain, np.array(start) / np.sum(start), sweeps)
 
 
+@pytest.mark.slow
 # Cases in one tuple share their compilation.
 @pytest.mark.parametrize(
     "names", [("gsn", "gsn, two gaps"), ("gsn, switches",), ("bayes",)], ids=" and ".join
@@ -362,6 +363,7 @@ def assert_honest(log_prob, error, mean):
     assert np.std(probs, ddof=1) == pytest.approx(np.mean(probs * error), rel=0.35)
 
 
+@pytest.mark.slow
 def test_standard_errors_of_chains_are_honest():
     case = make_case("gsn")
     strategy, fill = GSN(steps=4, chains=20), case.fills[0]

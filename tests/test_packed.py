@@ -146,6 +146,7 @@ def test_draws_below_a_bound_are_even_beyond_32_bits():
     assert mixed[1] == drawn[1]
 
 
+@pytest.mark.slow
 def test_stretches_come_from_all_of_a_file_beyond_32_bits(tmp_path):
     size, length = 3 * 2**30, TINY["length"]
     path = tmp_path / "sparse"
