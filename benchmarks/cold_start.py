@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jax
 
+sys.path.append(str(Path(__file__).parent.parent))  # where the demo is
 from demo.tune import song
 
 TEXT = "The qu___ brown fox jumps over the lazy dog."

@@ -28,6 +28,8 @@ import httpx
 import numpy as np
 
 from caesura.plots import COLOURS, make_panels, save_picture
+
+sys.path.append(str(Path(__file__).parent.parent))  # where the demo is
 from demo.tune import song
 
 CLIENTS = 8
