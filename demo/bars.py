@@ -10,11 +10,7 @@ from caesura import Fill, Filler
 from caesura.kinds import Song
 from caesura.kinds.music.notes import Grid, find_lanes
 from caesura.kinds.music.roll import LOWEST_KEY
-from caesura.strategies import NADE
 
-# Exact scores of so many steps take longer to compile than all the rest of the demo.
-STRATEGY = NADE(exact_up_to=8, orders=20)
-SAMPLES = 16
 SHOWN = 3
 
 
@@ -53,10 +49,10 @@ class Refilled:
 
 
 def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
-    """Erase bars of a song, and fill them with the best of some fills that are drawn."""
+    """Erase bars of a song, and fill them in the best ways."""
     kind = filler.kind
     gap = kind.steps_of_bars(song, *bars)
-    fill = filler.fill(song, missing=gap, samples=SAMPLES, strategy=STRATEGY)
+    fill = filler.fill(song, missing=gap)
     missing = np.zeros(fill.values.shape, bool)
     missing[gap] = True
     expected = np.zeros(fill.values.shape)

@@ -5,7 +5,6 @@ from pathlib import Path
 from string import Template
 
 import caesura
-from demo.bars import SAMPLES as MUSIC_SAMPLES
 from demo.bars import Refilled
 from demo.carbon import Weeks
 from demo.chance import chance, percent
@@ -108,7 +107,7 @@ def _figures(refilled: Refilled) -> str:
     told = {
         "original": ("As it was", "for comparison"),
         "erased": ("Erased", "with the notes that the model expects"),
-        "filled-1": ("Filled", f"the best of {MUSIC_SAMPLES}"),
+        "filled-1": ("Filled", "the best"),
         "filled-2": ("Filled again", "the second"),
         "filled-3": ("And again", "the third"),
     }
