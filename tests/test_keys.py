@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +17,7 @@ from caesura.sequence import UNKNOWN, FrameSpec, Sequence
 from caesura.strategies import BothWays, around_missing
 from caesura.training.batches import make_example
 from caesura.training.recipe import choose
+from scored_frames import fillings, scores
 
 KEYS, INFORMING = 3, 2
 FRAME = Keys(KEYS + INFORMING, INFORMING)
@@ -30,23 +30,6 @@ SUBSETS = [np.array([*bits, False, False]) for bits in product([False, True], re
 def head() -> Orderless:
     """With weights large enough that the keys depend on each other."""
     return jax.tree.map(lambda a: 3 * a + 0.1, Orderless(jax.random.key(5), FRAME, (4, 2), 7))
-
-
-def fillings(frame: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """All frames that agree with this one where nothing is missing."""
-    filled = np.repeat(frame[None], 3 ** missing.sum(), axis=0)
-    filled[:, missing] = list(product([0, 1, 2], repeat=missing.sum()))
-    return filled
-
-
-@eqx.filter_jit
-def _scores(head, frames, missing):
-    return jax.vmap(head.log_prob, in_axes=(Query(None, 0, 0),))(Query(CONTEXT, frames, missing))
-
-
-def scores(head: Orderless, frames: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    wide = np.broadcast_to(missing, frames.shape)
-    return np.asarray(_scores(head, jnp.asarray(frames), jnp.asarray(wide)), np.float64)
 
 
 def chances(head: Orderless, frame: np.ndarray, observed: np.ndarray, key: int) -> np.ndarray:
@@ -70,8 +53,8 @@ def chances(head: Orderless, frame: np.ndarray, observed: np.ndarray, key: int) 
 
 @pytest.mark.parametrize("missing", SUBSETS, ids=lambda m: "".join("01"[int(b)] for b in m[:KEYS]))
 def test_a_score_is_the_chain_from_low_to_high_and_sums_to_one(head, missing):
-    frames = fillings(OBSERVED, missing)
-    found = scores(head, frames, missing)
+    frames = fillings(OBSERVED, missing, 3)
+    found = scores(head, CONTEXT, frames, missing)
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
     wanted = []
     for frame in frames:
@@ -94,7 +77,7 @@ def test_every_value_and_every_switch_counts(head):
         np.int32,
     )
     last = np.array([False, False, True, False, False])
-    assert len(set(scores(head, others, last).round(4))) == len(others)
+    assert len(set(scores(head, CONTEXT, others, last).round(4))) == len(others)
 
 
 def test_samples_come_as_often_as_their_score_says_and_leave_the_observed_alone(head):
@@ -104,8 +87,8 @@ def test_samples_come_as_often_as_their_score_says_and_leave_the_observed_alone(
     for missing in (SUBSETS[-1], SUBSETS[0b101]):
         found = np.asarray(sample(keys, Query(CONTEXT, OBSERVED, missing)))
         assert np.array_equal(found[:, ~missing], np.tile(OBSERVED[~missing], (draws, 1)))
-        frames = fillings(OBSERVED, missing)
-        p = np.exp(scores(head, frames, missing))
+        frames = fillings(OBSERVED, missing, 3)
+        p = np.exp(scores(head, CONTEXT, frames, missing))
         share = (found[:, None] == frames).all(axis=2).mean(axis=0)
         assert np.all(np.abs(share - p) < 5 * (p * (1 - p) / draws) ** 0.5)
 
@@ -137,11 +120,13 @@ def test_the_objective_is_the_mean_over_orders_if_there_are_no_prefixes(head, mo
 def test_numpy_walks_as_jax_does(head):
     """All fillings at once, in the last axis: scores, and draws from the same chances."""
     missing = SUBSETS[-1]
-    frames, light = fillings(OBSERVED, missing), jax.tree.map(np.asarray, head)
+    frames, light = fillings(OBSERVED, missing, 3), jax.tree.map(np.asarray, head)
     wide = np.repeat(missing[:, None], len(frames), axis=1)
     contexts = np.repeat(np.asarray(CONTEXT)[:, None], len(frames), axis=1)
     query = Query(contexts, frames.T, wide)
-    np.testing.assert_allclose(light.log_prob(query), scores(head, frames, missing), atol=1e-5)
+    np.testing.assert_allclose(
+        light.log_prob(query), scores(head, CONTEXT, frames, missing), atol=1e-5
+    )
     chance = np.random.default_rng(0).random((len(missing), len(frames)), np.float32)
     draw = jax.jit(jax.vmap(head.draw, in_axes=(0, Query(None, 0, None))))
     wanted = draw(chance.T, Query(CONTEXT, jnp.asarray(frames), jnp.asarray(missing)))
@@ -177,7 +162,7 @@ def test_what_is_not_known_is_neither_seen_nor_scored(head):
     for key in (0, 2):
         wanted += np.log(chances(head, frame, seen, key)[frame[key]])
         seen = seen | (np.arange(len(seen)) == key)
-    assert scores(head, frame[None], missing)[0] == pytest.approx(wanted, abs=1e-4)
+    assert scores(head, CONTEXT, frame[None], missing)[0] == pytest.approx(wanted, abs=1e-4)
 
 
 def test_the_net_sees_what_sounds_what_is_struck_and_the_switches():

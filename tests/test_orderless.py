@@ -28,6 +28,7 @@ from caesura.training.batches import Example
 from caesura.training.loop import Data, fit
 from caesura.training.objectives import total_nll, total_objective
 from caesura.training.recipe import choose
+from scored_frames import fillings, scores
 
 D = 4
 CONTEXT = jax.random.normal(jax.random.key(3), (6,))
@@ -41,26 +42,8 @@ def make() -> Orderless:
     return jax.tree.map(lambda a: 3 * a + 0.1, head)
 
 
-def fillings(frame: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """All frames that agree with this one where nothing is missing."""
-    filled = np.repeat(frame[None], 2 ** missing.sum(), axis=0)
-    filled[:, missing] = list(product([0, 1], repeat=missing.sum()))
-    return filled
-
-
-@eqx.filter_jit
-def _scores(head, frames, missing):
-    return jax.vmap(head.log_prob, in_axes=(Query(None, 0, 0),))(Query(CONTEXT, frames, missing))
-
-
-def scores(head: Orderless, frames: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """log p of each frame, where it is missing."""
-    wide = np.broadcast_to(missing, frames.shape)
-    return np.asarray(_scores(head, jnp.asarray(frames), jnp.asarray(wide)), np.float64)
-
-
 # Every subset of a frame that can be missing, with every frame that can stand there.
-CASES = [(frame, missing) for missing in SUBSETS for frame in fillings(FRAME, missing)]
+CASES = [(frame, missing) for missing in SUBSETS for frame in fillings(FRAME, missing, 2)]
 FRAMES, MISSING = (np.array(part) for part in zip(*CASES, strict=True))
 
 
@@ -93,7 +76,7 @@ def chain(head, frame, missing, order):
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
 def test_the_probabilities_of_all_fillings_sum_to_one(dtype):
     head = jax.tree.map(lambda a: a.astype(dtype), make())
-    probs = np.exp(scores(head, FRAMES, MISSING))
+    probs = np.exp(scores(head, CONTEXT, FRAMES, MISSING))
     for missing in SUBSETS:
         assert probs[(missing == MISSING).all(axis=1)].sum() == pytest.approx(1, abs=1e-5)
 
@@ -101,13 +84,13 @@ def test_the_probabilities_of_all_fillings_sum_to_one(dtype):
 def test_a_score_is_the_chain_from_low_to_high():
     head = make()
     wanted = [-chain(head, *case, range(D)) for case in CASES]
-    np.testing.assert_allclose(scores(head, FRAMES, MISSING), wanted, atol=1e-4)
+    np.testing.assert_allclose(scores(head, CONTEXT, FRAMES, MISSING), wanted, atol=1e-4)
 
 
 def test_the_components_do_depend_on_each_other():
     """Else the tests above would hold of a head that forgets what it observes."""
     others = np.array([[*bits, 1] for bits in product([0, 1], repeat=D - 1)], np.int32)
-    found = scores(make(), others, np.eye(D, dtype=bool)[-1])
+    found = scores(make(), CONTEXT, others, np.eye(D, dtype=bool)[-1])
     assert len(set(found.round(4))) == len(others)
 
 
@@ -118,8 +101,8 @@ def test_samples_come_as_often_as_their_score_says_and_leave_the_observed_alone(
     for missing in (np.ones(D, bool), np.array([True, False, True, False])):
         found = np.asarray(sample(keys, Query(CONTEXT, FRAME, missing)))
         assert np.array_equal(found[:, ~missing], np.tile(FRAME[~missing], (draws, 1)))
-        frames = fillings(FRAME, missing)
-        p = np.exp(scores(head, frames, missing))
+        frames = fillings(FRAME, missing, 2)
+        p = np.exp(scores(head, CONTEXT, frames, missing))
         share = (found[:, None] == frames).all(axis=2).mean(axis=0)
         assert np.all(np.abs(share - p) < 5 * (p * (1 - p) / draws) ** 0.5)
 
@@ -129,7 +112,9 @@ def test_numpy_walks_as_jax_does():
     head, light = make(), jax.tree.map(np.asarray, make())
     contexts = np.repeat(np.asarray(CONTEXT)[:, None], len(FRAMES), axis=1)
     query = Query(contexts, FRAMES.T, MISSING.T)
-    np.testing.assert_allclose(light.log_prob(query), scores(head, FRAMES, MISSING), atol=1e-5)
+    np.testing.assert_allclose(
+        light.log_prob(query), scores(head, CONTEXT, FRAMES, MISSING), atol=1e-5
+    )
     chance = np.random.default_rng(0).random((D, len(FRAMES)), np.float32)
     draw = jax.jit(jax.vmap(head.draw, in_axes=(0, Query(None, 0, 0))))
     wanted = draw(chance.T, Query(CONTEXT, jnp.asarray(FRAMES), jnp.asarray(MISSING)))
@@ -166,7 +151,7 @@ def test_what_the_model_does_not_know_is_neither_seen_nor_scored():
     for i in (0, 2, 3):
         nll += nll_of(log_odds(head, frame, seen)[i], frame[i])
         seen[i] = True
-    assert scores(head, frame[None], np.ones(D, bool))[0] == pytest.approx(-nll, abs=1e-4)
+    assert scores(head, CONTEXT, frame[None], np.ones(D, bool))[0] == pytest.approx(-nll, abs=1e-4)
 
 
 def expectations(head, frame, missing):

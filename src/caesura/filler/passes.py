@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped, UInt32
+from jaxtyping import Array, Float, Int, Key, PyTree, Shaped, UInt32
 
 from caesura.errors import whole_number
+from caesura.filler.middles import medians
 from caesura.filler.stretches import Stretch
 from caesura.hardware import (
     DRAWN_LANES,
@@ -28,8 +29,6 @@ from caesura.kinds.base import Kind
 from caesura.nets.frames import Continuous
 from caesura.nets.pair import Nets
 from caesura.programs import program
-from caesura.scoring.scores import quantiles
-from caesura.sequence import FrameSpec
 from caesura.strategies import Estimate, Strategy, Window, around_each, around_each_eagerly
 from caesura.strategies.keys import Seeds
 from caesura.strategies.rules import Rule
@@ -177,7 +176,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
         drawn = _settled(method, tasks, drawn)
         spec, numbers = method.net.frame.spec, isinstance(method.net.frame, Continuous)
         if numbers:  # the best is the median, and scored before the samples that are asked for
-            middle = _medians(spec, np.asarray(window.missing), drawn)
+            middle = medians(spec, np.asarray(window.missing), drawn)
             drawn = np.concatenate([middle[:, None], drawn], axis=1)
         scored = drawn[:, : tasks[0].scored + numbers]
         score = _score(method, window, keys.score, scored)
@@ -389,47 +388,3 @@ def _shared_draw(
         check_vma=False,
     )
     return run(keys, rows, arrays)
-
-
-def _medians(
-    spec: FrameSpec, missing: Bool[np.ndarray, "B W D"], drawn: Shaped[np.ndarray, "B S W D"]
-) -> Shaped[np.ndarray, "B W D"]:
-    middle = np.median(drawn, axis=1).astype(drawn.dtype)
-    return np.where(missing, likeliest_levels(spec, middle, drawn.mean(axis=1)), drawn[:, 0])
-
-
-def likeliest_levels(
-    spec: FrameSpec, values: Shaped[np.ndarray, "*n D"], means: Shaped[np.ndarray, "*n D"]
-) -> Shaped[np.ndarray, "*n D"]:
-    """Return the values with the level that was drawn most often for each category.
-
-    `means` are those of the draws: the mean of a switch is how often it was on.
-    """
-    likeliest = values.copy()
-    first = spec.size - spec.informing - sum(levels - 1 for levels in spec.categories)
-    for levels in spec.categories:
-        inside = slice(first, first + levels - 1)
-        switches = means[..., inside]
-        shares = np.concatenate([1 - switches.sum(axis=-1, keepdims=True), switches], axis=-1)
-        likeliest[..., inside] = shares.argmax(axis=-1)[..., None] == np.arange(1, levels)
-        first += levels - 1
-    return likeliest
-
-
-def quantile_of(
-    spec: FrameSpec,
-    places: Int[np.ndarray, "places 2"],
-    values: Shaped[np.ndarray, "T D"],
-    drawn: Shaped[np.ndarray, "draws places"],
-    level: float,
-) -> Shaped[np.ndarray, "T D"]:
-    """Return `values` with a quantile of the draws at the missing places.
-
-    A category has no quantiles: it gets the level that was drawn most often.
-    """
-    filled, means = values.copy(), np.zeros(values.shape)
-    filled[tuple(places.T)] = quantiles(drawn, [level])[0]
-    means[tuple(places.T)] = drawn.mean(axis=0)
-    chosen = likeliest_levels(spec, filled, means)
-    filled[tuple(places.T)] = chosen[tuple(places.T)]
-    return filled

@@ -8,7 +8,7 @@ from jaxtyping import Shaped
 
 from caesura.filler.candidates import Candidate
 from caesura.filler.fill import Fill
-from caesura.filler.passes import quantile_of
+from caesura.filler.middles import quantile_of
 
 
 class SeriesFill(Fill):
