@@ -6,7 +6,7 @@
 
 `pack` reads the scores, which takes minutes, and three sets of piano rolls of DATA (a directory
 with `music/nottingham.npz` and so on). Their steps are eighths, so each becomes two sixteenths, and
-their metre is not known. `train` follows the recipe `keys`. Steps of small sets are seen more often.
+their metre is not known. `train` follows the recipe `keys`. Small sets are seen more often.
 """
 
 import argparse
