@@ -33,11 +33,12 @@ from caesura.modelfile import read_info
 from caesura.scoring.calibration import BINS, KeyTally, tally_keys
 from caesura.scoring.gaps import over_gaps, score_gaps
 
-GAPS = {4: 1200, 16: 400, 32: 300}  # steps, and how many of each set: longer ones vary less
+ANSWER = "bothways"
+GAPS = {4: 2000, 16: 800, 32: 500}  # steps, and how many of each set: longer ones vary less
 CALIBRATED = 16  # steps
 MARGIN = 10
 PIECES = 60  # of each set, spread evenly over its test part
-STRATEGIES = ("bothways", "onegram")
+STRATEGIES = (ANSWER, "onegram")
 ROLLS = ("nottingham", "musedata", "piano_midi")
 PARTS = ("train", "valid", "test")
 STATEMENTS = ("sounds", "is struck")
@@ -58,17 +59,17 @@ SCORES = {
     ),
     "quartets": Scores("string quartets by Beethoven", NONE),
     "haydn": Scores("string quartets by Haydn", NONE),
-    "mozart": Scores("string quartets by Mozart", NONE),
+    "mozart": Scores("four string quartets by Mozart, and a part of a piano sonata", NONE),
     "madrigals": Scores(
         "madrigals by Monteverdi", f"{NONE}; two have a line of Ut Orpheus Edizioni (© 2003)"
     ),
-    "romantic": Scores("songs and chamber music by Robert Schumann", NONE),
+    "romantic": Scores("a string quartet and a song by Robert Schumann", NONE),
     "clara": Scores(
-        "piano music and songs by Clara Schumann",
+        "four polonaises and a movement of a piano trio by Clara Schumann",
         "four of five files: CC BY-SA 4.0, typeset by Cypressdome for IMSLP; the other one: "
         f"{NONE}",
     ),
-    "ragtime": Scores("a rag by Joplin", f"{NONE}; from musescore.com"),
+    "ragtime": Scores("the Maple Leaf Rag by Joplin", f"{NONE}; from musescore.com"),
     "fiddle": Scores(
         "Ryan's Mammoth Collection (1883), dance tunes", f"{NONE}; the transcribers are named"
     ),
@@ -151,7 +152,7 @@ def measure(model: Path, scores: Path, most: dict[int, int] = GAPS) -> dict[str,
 
 def calibrate(filler: Any, pieces: list[np.ndarray], limit: int) -> dict[str, KeyTally]:
     """Return how often keys sound, and are struck, against how often it is stated."""
-    method = filler.method(STRATEGIES[0])
+    method = filler.method(ANSWER)
     net, strategy = method.net, method.strategy
 
     def ask(key: Any, windows: Any) -> tuple[Any, Any]:
@@ -255,78 +256,66 @@ def _nats(results: dict[str, Any]) -> list[str]:
             f"`{name}`",
             gap,
             *(f"{s['nll']:.2f} ± {s['standard_error']:.2f}" for s in by_strategy.values()),
-            str(by_strategy[STRATEGIES[0]]["gaps"]),
+            str(by_strategy[ANSWER]["gaps"]),
         ]
         for name, found in results["sets"].items()
         for gap, by_strategy in found["nats"].items()
     ]
     return [
         "## Test: nats",
-        f"Nats of a whole gap, with the standard error. The gaps are spread evenly over (at most "
-        f"{PIECES}) pieces of the test part, at least {MARGIN} steps from the ends. The standard "
-        f"error takes gaps as independent, which those of few pieces are not. "
+        "Nats of a whole gap, with the standard error. A step is a sixteenth, or a sixth of a "
+        "quarter note if the piece has triplets. The gaps are spread evenly over the pieces of the "
+        f"test part (at most {PIECES}), at least {MARGIN} steps from the ends. The standard error "
+        "takes gaps as independent, which those of few pieces are not. "
         f"({results['machine']}.)",
         table(["set", "steps", *(f"`{s}`" for s in STRATEGIES), "gaps"], rows),
     ]
 
 
 def _fills(bars: dict[str, Any]) -> list[str]:
-    answer = STRATEGIES[0]
-    rows = []
-    for what, sets in bars["tables"].items():
-        for name, found in sets.items():
-            row = found["rows"]
-            echo = f"{row['the echo']['F1']:.3f}" if "the echo" in row else ""
-            shown = [row[BEFORE]["F1"], row[AFTER]["F1"]]
-            ours = row[answer]
-            rows.append(
-                [
-                    what,
-                    name if name == "all" else f"`{name}`",
-                    str(found["gaps"]),
-                    *(f"{f1:.3f}" for f1 in shown),
-                    echo,
-                    f"**{ours['F1']:.3f}**",
-                    f"{ours['ratio']:.2f}",
-                    f"{ours['above']} : {ours['below']}",
-                    f"{ours['notes']:.3f}",
-                ]
-            )
+    tables, bar = bars["tables"], bars["tables"]["bar"]["all"]["rows"][ANSWER]
+    wholes = {what: sets["all"] for what, sets in tables.items()}
+    shown = [
+        (f"**{what}**, {all_sets['gaps']} gaps in {all_sets['pieces']} pieces:", all_sets)
+        for what, all_sets in wholes.items()
+    ]
+    columns = ["what", "set", "gaps", "before", "after", "echo", "answer"]
+    columns += ["ratio", "above : below", "notes"]
+    rows = [_fill_row(what, *one) for what, sets in tables.items() for one in sets.items()]
     return [
         "## Test: fills against rivals",
-        "A beat, a bar, two bars, or one part over a bar is taken out and filled again. The rivals "
-        "are copies of the stretch before and after it, the echo (a copy of the most similar place "
-        f"of the piece) and the best of 24 draws of the one-gram. `{answer}` is the answer of the "
-        'model, and "draws" the best of its 24 draws, without echoes. `python benchmarks/bars.py` '
-        "says what the columns are. All sets together:",
-        *(
-            part
-            for what, sets in bars["tables"].items()
-            for part in (
-                f"**{what}**, {sets['all']['gaps']} gaps in {sets['all']['pieces']} pieces",
-                "\n".join(as_lines(sets["all"])),
-            )
-            if "all" in sets
-        ),
-        'F1 of the notes that begin, by set. "Ratio" is that of the answer to the better '
-        'neighbour, and "above : below" counts gaps in which the answer is better and worse than '
-        'this neighbour. "Notes" is the number of notes as a share of the truth\'s.',
-        table(
-            [
-                "what",
-                "set",
-                "gaps",
-                "before",
-                "after",
-                "echo",
-                "answer",
-                "ratio",
-                "above : below",
-                "notes",
-            ],
-            rows,
-        ),
-        "`gsn` was not measured: see `benchmarks/bars.py`.",
+        f"In gaps of one bar, the F1 of the notes that begin is {bar['ratio']:.2f} times that of a "
+        f"copy of the better neighbour, and the fills have {bar['notes']:.3f} times as many notes "
+        "as the truth.",
+        "A beat, a bar, two bars, or one part over a bar is taken out and filled again, in the "
+        f"test parts: up to {bars['gaps']} gaps of each set. The rivals are copies of the stretch "
+        "before and after it, the echo (a copy of the most similar place of the piece) and the "
+        f"best of 24 draws of the one-gram. `{ANSWER}` is the answer of the model, which may be an "
+        'echo, and "draws" the best of its 24 draws. `benchmarks/bars.py` says what the columns '
+        "are. `gsn` is left out: by it, two gaps of a beat took more than a minute. All sets "
+        "together:",
+        *(text for title, found in shown for text in (title, "\n".join(as_lines(found)))),
+        'F1 by set. "Ratio" is that of the answer to the better neighbour, "above : below" counts '
+        "the gaps in which the answer is better and worse than this neighbour, and the last column "
+        "has the number of notes of the answers as a share of the truth's:",
+        table(columns, rows),
+    ]
+
+
+def _fill_row(what: str, name: str, found: dict[str, Any]) -> list[str]:
+    rows = found["rows"]
+    ours, echo = rows[ANSWER], rows.get("the echo")
+    return [
+        what,
+        name if name == "all" else f"`{name}`",
+        str(found["gaps"]),
+        f"{rows[BEFORE]['F1']:.3f}",
+        f"{rows[AFTER]['F1']:.3f}",
+        f"{echo['F1']:.3f}" if echo else "",
+        f"**{ours['F1']:.3f}**",
+        f"{ours['ratio']:.2f}",
+        f"{ours['above']} : {ours['below']}",
+        f"{ours['notes']:.3f}",
     ]
 
 
@@ -345,7 +334,7 @@ def _calibration(results: dict[str, Any]) -> list[str]:
     ]
     return [
         "## Calibration",
-        f"Each step of a gap of {CALIBRATED} steps is predicted by itself, by `{STRATEGIES[0]}`. "
+        f"Each step of a gap of {CALIBRATED} steps is predicted by itself, by `{ANSWER}`. "
         "For each of the 88 keys there are two statements: the key sounds, and the key is struck. "
         '"Precision" and "recall" are those of the keys with a probability above 1/2, and "keys" '
         "is how many there are at a step. The calibration error is the mean difference between the "
