@@ -163,7 +163,7 @@ def calibrate(filler: Any, pieces: list[np.ndarray], limit: int) -> dict[str, Ke
     stated, truth = over_gaps(ask, net, strategy, pieces, **choice).of_gaps
     silent, held, struck = np.moveaxis(stated, -1, 0)
     is_struck = np.stack([np.logaddexp(silent, held), struck], axis=-1)
-    tallies = tally_keys(stated, truth), tally_keys(is_struck, truth == STRUCK)
+    tallies = tally_keys(stated, truth), tally_keys(is_struck, (truth == STRUCK).astype(int))
     return dict(zip(STATEMENTS, tallies, strict=True))
 
 
@@ -292,8 +292,8 @@ def _fills(bars: dict[str, Any]) -> list[str]:
         "before and after it, the echo (a copy of the most similar place of the piece) and the "
         f"best of 24 draws of the one-gram. `{ANSWER}` is the answer of the model, which may be an "
         'echo, and "draws" the best of its 24 draws. `benchmarks/bars.py` says what the columns '
-        "are. `gsn` is left out: by it, two gaps of a beat took more than a minute. All sets "
-        "together:",
+        "are. `gsn` is left out: its draws had no notes at all in two gaps of a beat, and two gaps "
+        "of a bar took more than a minute. All sets together:",
         *(text for title, found in shown for text in (title, "\n".join(as_lines(found)))),
         'F1 by set. "Ratio" is that of the answer to the better neighbour, "above : below" counts '
         "the gaps in which the answer is better and worse than this neighbour, and the last column "

@@ -4,6 +4,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import jax
@@ -152,7 +153,7 @@ def test_a_card_holds_what_was_measured_and_how_the_model_was_made(scores, tmp_p
     overrides = dict(parse_setting(word) for word in words[8:-2:2]) | {"steps": 2}
     again = choose("keys", "music", Music.options, overrides).recipe
     record = info["training"]["nets"]["bidirectional"]["fields"]
-    assert json.loads(json.dumps(again.__dict__)) == record
+    assert json.loads(json.dumps(asdict(again))) == record
 
 
 def test_a_model_that_does_not_tell_struck_from_held_is_refused(tmp_path):
