@@ -11,7 +11,6 @@ from jaxtyping import Bool
 from caesura.errors import CaesuraError
 from caesura.kinds.music.items import MusicItem, SongItem
 from caesura.kinds.music.midi import META, Song
-from caesura.kinds.music.notes import make_roll
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
@@ -70,8 +69,7 @@ def arrange(
     if voice is not None:
         if not isinstance(item, SongItem):
             raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-        item = replace(item, track=_find_track(item, voice))
-        missing &= _free_keys(item)
+        item = replace(item, track=find_track(item, voice))
     for what in keep:
         missing &= own_gaps | ~_kept(item.roll, what)  # what is not there is not kept
     wanted = {1: _keys(force), 0: _keys(forbid)}
@@ -85,9 +83,12 @@ def arrange(
             pinned = item.widen(pinned)
             piece = item.write(np.full(pinned.shape, value, np.int8), pinned)
             item = replace(item, original=piece, wanted=None)
+    erased = None
+    if isinstance(item, SongItem) and item.track is not None:
+        erased, missing = missing, item.filled_part.free_keys(missing)
     if not missing.any():
         raise CaesuraError("Nothing is left to fill: every key is kept, forced or forbidden.")
-    return replace(item, wanted=missing)
+    return replace(item, wanted=missing, erased=erased)
 
 
 class Composition(NamedTuple):
@@ -200,16 +201,7 @@ def _kept(roll: Bool[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88"]
     return np.broadcast_to(_keys([what]), roll.shape)
 
 
-def _free_keys(item: SongItem) -> Bool[np.ndarray, "T 88"]:
-    """The range of one voice, except for what the others play in it."""
-    own = [lane.key for lane in item.lanes if lane.voice.track == item.track]
-    others = [lane for lane in item.lanes if lane.voice.track != item.track]
-    free = make_roll(others, item.grid) == 0
-    free[:, : min(own)] = free[:, max(own) + 1 :] = False
-    return free
-
-
-def _find_track(item: SongItem, voice: str) -> int:
+def find_track(item: SongItem, voice: str) -> int:
     """By its name, or its number among those with notes, from 1."""
     song, tracks = item.song, sorted({lane.voice.track for lane in item.lanes})
     names = [_track_name(song, track) for track in tracks]

@@ -125,16 +125,17 @@ def refill(
     lanes: list[Lane],
     missing: Keys,
     values: Roll,
-    track: int | None = None,
     *,
     struck: bool = False,
 ) -> Song:
-    """Return the song that has `values` where `missing`; new notes go to `track` if it is given.
+    """Return the song that has `values` where `missing`.
 
     Parameters
     ----------
-    song, grid, lanes
-        The song, its steps and its notes.
+    song, grid
+        The song and its steps.
+    lanes
+        The notes that may change: all, or those of one track, which then gets all new notes.
     missing
         The steps of each key whose notes are taken out.
     values
@@ -142,25 +143,23 @@ def refill(
         is struck.
     """
     edit = Edit(song, grid)
-    own = [lane for lane in lanes if track in (None, lane.voice.track)]
-    voices = Voices(song, grid, own, missing)
+    voices = Voices(song, grid, lanes, missing)
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
         held = [start for start, _ in runs(gone) if struck and values[start, key] == HELD]
-        own_of_key = [lane for lane in own if lane.key == key]
-        longer = [_prolonged(own_of_key, start) for start in held]
+        of_key = [lane for lane in lanes if lane.key == key]
+        longer = [_prolonged(of_key, start) for start in held]
         spaces = {
             lane.voice: Space(
                 lane, edit, gone, [one.note for one in longer if one and one.lane is lane]
             )
-            for lane in lanes
-            if lane.key == key
+            for lane in of_key
         }
         for start, stop in runs(gone):
-            of_key = list(spaces.values())
-            goes_on = any(space.across(start) for space in of_key)
+            there = list(spaces.values())
+            goes_on = any(space.across(start) for space in there)
             stretches = _stretches(values[start:stop, key], start, goes_on)
-            for first, end in _fill_key(of_key, start, stop, stretches):
+            for first, end in _fill_key(there, start, stop, stretches):
                 voice, velocity = voices.pick(first, key)
                 if voice not in spaces:
                     spaces[voice] = Space(Lane(voice, key), edit, gone)

@@ -1,14 +1,13 @@
 """The voice of a new note: among the voices that are free, the one with the nearest range."""
 
 from bisect import bisect_right
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
 
 from caesura.kinds.music.midi import Song
-from caesura.kinds.music.notes import Grid, Lane, Note, Voice
+from caesura.kinds.music.notes import Grid, Lane, Voice, sing
 from caesura.sequence import runs
 
 BEATS_AROUND = 8  # how far a gap's neighbourhood reaches on either side
@@ -41,7 +40,7 @@ class Voices:
             own = [(note, lane.key) for lane in lanes if lane.voice == voice for note in lane.notes]
             known = [(note, key) for note, key in own if not missing[note.first, key]]
             guide += [(n.first, key, n.velocity, number) for n, key in known or own]
-            if _sing(own):
+            if sing((note for note, _ in own), grid):
                 for note, _ in known:
                     self._busy[number, note.first : note.stop] = True
         self._notes = np.array(sorted(guide), int).reshape(-1, 4)
@@ -78,9 +77,3 @@ class Voices:
             lowest, highest, voice = int(keys.min()), int(keys.max()), self._voices[number]
             neighbours.append(Neighbour(voice, lowest, highest, middle, velocity, len(keys)))
         return neighbours
-
-
-def _sing(notes: list[tuple[Note, int]]) -> bool:
-    """Whether there is never more than one at a time, as of a singer or a flute."""
-    spans = sorted((note.first, note.stop) for note, _ in notes)
-    return all(stop <= start for (_, stop), (start, _) in pairwise(spans))

@@ -169,7 +169,15 @@ class Orderless(Head):
         of_value, of_any = xp.moveaxis(self._by_odds(self.W_v.T), 0, 2), self.W_o.T[:, :, None]
         W = xp.concatenate([of_value, of_any], axis=2)
         linear, V_y = (xp.swapaxes(a, 0, 1) for a in (self._linear(query), self._by_odds(self.V_y)))
-        return scan(visit, start, (linear, V_y, W, given, query.missing))
+        visited = (linear, V_y, W, given, query.missing)
+        if not isinstance(start, np.ndarray):
+            return scan(visit, start, visited)
+        # A loop of NumPy can leave out what is missing nowhere.
+        some = query.missing.any(axis=tuple(range(1, query.missing.ndim)))
+        x, log_probs = np.zeros_like(query.frame), np.zeros(query.frame.shape, start.dtype)
+        if some.any():
+            x[some], log_probs[some] = scan(visit, start, tuple(a[some] for a in visited))
+        return x, log_probs
 
 
 def _log_prob(
