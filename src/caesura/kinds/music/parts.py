@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 
 from caesura.kinds.music.notes import Grid, Lane, make_roll, sing
 from caesura.kinds.music.roll import KEYS
+from caesura.kinds.music.struck import HELD, make_frames
 from caesura.sequence import runs
 
 BEATS_NEAR = 16  # before and after a gap, where a part shows whether it rests
@@ -40,7 +41,8 @@ class Part:
     @property
     def sings(self) -> bool:
         """Whether it has one note at a time."""
-        return sing((note for lane in self.own for note in lane.notes), self.grid)
+        notes = [note for lane in self.own for note in lane.notes]
+        return bool(notes) and sing(notes, self.grid)
 
     def may_rest(self, gap: Bool[np.ndarray, " T"]) -> Bool[np.ndarray, " T"]:
         """Return at which steps of the gaps a part may be silent.
@@ -73,7 +75,8 @@ class Part:
         free = gone & (make_roll(self.others, self.grid) == 0)
         free[:, : min(own)] = free[:, max(own) + 1 :] = False
         within = free & self._not_crossing(gone)
-        within[:-1] |= free[:-1] & ~gone[1:] & (make_roll(self.own, self.grid)[1:] > 0)
+        goes_on = make_frames(self.own, self.grid)[1:] == HELD
+        within[:-1] |= free[:-1] & ~gone[1:] & goes_on
         return np.where(within.any(axis=1, keepdims=True), within, free)
 
     def _not_crossing(self, gone: Bool[np.ndarray, "T 88"]) -> Bool[np.ndarray, "T 88"]:
