@@ -16,6 +16,7 @@ from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1, "": 0}
 TRACK_NAME = 3
+MIDDLE_C = 39  # counted from the first key
 
 
 def arrange(
@@ -24,6 +25,7 @@ def arrange(
     *,
     keep: Iterable[str] = (),
     voice: str | None = None,
+    add: str | None = None,
     force: Iterable[str] = (),
     forbid: Iterable[str] = (),
 ) -> MusicItem:
@@ -40,6 +42,8 @@ def arrange(
         of every step, beyond which nothing new may sound.
     voice
         The only track to fill, by its name or its number among those with notes, from 1.
+    add
+        The pitches of a new track ("C2-B3"), the only one to fill.
     force, forbid
         Keys that sound in all of these steps, and in none of them.
 
@@ -66,10 +70,18 @@ def arrange(
     missing = own_gaps.copy()
     missing[list(steps)] = True
     in_gap = missing.any(axis=1, keepdims=True)
-    if voice is not None:
+    if voice is not None or add is not None:
         if not isinstance(item, SongItem):
             raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-        item = replace(item, track=find_track(item, voice))
+        if voice is not None and add is not None:
+            raise CaesuraError("Fill a voice or add a new one: both at once are not possible.")
+        if voice is not None:
+            item = replace(item, track=find_track(item, voice))
+            item = replace(item, sings=item.filled_part.sings)
+    if add is not None and isinstance(item, SongItem):
+        new = _keys([add])
+        missing &= new
+        item = item.with_new_track(is_low=bool(np.flatnonzero(new).mean() < MIDDLE_C))
     for what in keep:
         missing &= own_gaps | ~_kept(item.roll, what)  # what is not there is not kept
     wanted = {1: _keys(force), 0: _keys(forbid)}
@@ -94,8 +106,8 @@ def arrange(
 class Composition(NamedTuple):
     """Gaps in a piece of music, and what must, may and may not sound in them.
 
-    Without gaps, what a roll marks as missing is; if it marks nothing but something is kept or a
-    voice is named, the whole piece is missing.
+    Without gaps, what a roll marks as missing is; if it marks nothing but something is kept, or a
+    voice is named or added, the whole piece is missing.
 
     Parameters
     ----------
@@ -108,6 +120,8 @@ class Composition(NamedTuple):
         of every step, beyond which nothing new may sound.
     voice
         The only track to fill, by its name or its number among those with notes, from 1.
+    add
+        The pitches of a new track ("C2-B3"), the only one to fill.
     force
         Keys that sound in all of these steps.
     forbid
@@ -128,6 +142,7 @@ class Composition(NamedTuple):
     voice: str | None = None
     force: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
+    add: str | None = None
 
     def arrange(self, item: MusicItem) -> MusicItem:
         """Return the piece as an item whose `missing` says what is left to fill.
@@ -138,14 +153,13 @@ class Composition(NamedTuple):
             If nothing is missing, or the piece has no such bars, steps or voice.
         """
         marked = bool(item.missing.any())
-        if not (self.gaps or self.keep or self.voice or marked):
+        if not (self.gaps or self.keep or self.voice or self.add or marked):
             raise CaesuraError(f"{item.name} has no gaps: specify what is missing.")
         steps = list(range(len(item.sequence)))
         if self.gaps or marked:
             steps = [step for gap in self.gaps for step in steps[self._steps(item, *gap)]]
-        return arrange(
-            item, steps, keep=self.keep, voice=self.voice, force=self.force, forbid=self.forbid
-        )
+        wishes = {"keep": self.keep, "force": self.force, "forbid": self.forbid}
+        return arrange(item, steps, voice=self.voice, add=self.add, **wishes)
 
     def _steps(self, item: MusicItem, first: int, stop: int) -> slice:
         if self.unit == "bars":

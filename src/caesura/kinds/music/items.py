@@ -3,7 +3,7 @@
 import base64
 import io
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int8, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.kinds.base import Item
+from caesura.kinds.music.adding import add_part, add_track
 from caesura.kinds.music.metre import SWITCHES, Bar, common_time, make_metre
 from caesura.kinds.music.midi import Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
@@ -35,6 +36,7 @@ class MusicItem(Item):
     wanted: Bool[np.ndarray, "T 88"] | None = None  # missing keys, if not only its own gaps
     track: int | None = None  # the only track that gets new notes
     erased: Bool[np.ndarray, "T 88"] | None = None  # where the notes of this track are taken out
+    sings: bool = False  # whether this track has one note at a time
     struck: bool = False  # whether keys are silent, held or struck, with the metre beside them
 
     @cached_property
@@ -102,6 +104,10 @@ class SongItem(MusicItem):
         """The notes of the song."""
         return find_lanes(self.song, self.grid)
 
+    def with_new_track(self, is_low: bool) -> "SongItem":
+        """Return the song with an empty last track, the only one that gets new notes."""
+        return replace(self, original=add_track(self.song), track=len(self.song.tracks))
+
     @property
     def filled_part(self) -> Part:
         """The track that gets new notes, beside the others."""
@@ -127,7 +133,7 @@ class SongItem(MusicItem):
 
     @property
     def line(self) -> Line | None:
-        if self.erased is None or not self.filled_part.sings:
+        if self.erased is None or not self.sings:
             return None
         known = np.where(self.erased, np.int8(0), self._keys(self.filled_part.own))
         known = np.pad(known, [(0, 0), (0, self.complete.values.shape[1] - KEYS)])
@@ -227,6 +233,12 @@ class ScoreItem(SongItem):
     def _bars(self) -> list[Bar]:
         metre: list[Bar] = self.original.metre
         return metre
+
+    def with_new_track(self, is_low: bool) -> "ScoreItem":
+        """Return the score with a new last part; in the bass clef if it is low."""
+        return replace(
+            self, original=add_part(self.original, is_low), track=len(self.original.streams)
+        )
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the score with other notes where `missing`; new ones are coloured."""

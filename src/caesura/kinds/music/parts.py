@@ -67,13 +67,13 @@ class Part:
     def free_keys(self, gone: Bool[np.ndarray, "T 88"]) -> Bool[np.ndarray, "T 88"]:
         """Return which of the part's missing keys may sound.
 
-        These are the keys of its range that no other part plays. If the part hardly ever crosses
-        another one, it does not do it here, unless nothing would be left. A note that sounds on
-        after a gap may begin in it.
+        These are the keys of its range that no other part plays; a part without notes has all keys.
+        If the part hardly ever crosses another one, it does not do it here, unless nothing would be
+        left. A note that sounds on after a gap may begin in it.
         """
-        own = [lane.key for lane in self.own]
         free = gone & (make_roll(self.others, self.grid) == 0)
-        free[:, : min(own)] = free[:, max(own) + 1 :] = False
+        if own := [lane.key for lane in self.own]:
+            free[:, : min(own)] = free[:, max(own) + 1 :] = False
         within = free & self._not_crossing(gone)
         goes_on = make_frames(self.own, self.grid)[1:] == HELD
         within[:-1] |= free[:-1] & ~gone[1:] & goes_on

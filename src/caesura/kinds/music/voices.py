@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
-from caesura.kinds.music.midi import Song
-from caesura.kinds.music.notes import Grid, Lane, Voice, sing
+from caesura.kinds.music.midi import NOTE_ON, Song
+from caesura.kinds.music.notes import DRUMS, Grid, Lane, Voice, sing
 from caesura.sequence import runs
 
 BEATS_AROUND = 8  # how far a gap's neighbourhood reaches on either side
@@ -33,7 +33,9 @@ class Voices:
 
     def __init__(self, song: Song, grid: Grid, lanes: list[Lane], missing: Bool[np.ndarray, "T D"]):
         voices = sorted({lane.voice for lane in lanes})
-        self._voices = voices or [Voice(len(song.tracks) - 1, 0)]
+        presses = _presses(song)
+        self._voices = voices or [Voice(len(song.tracks) - 1, _free_channel(presses))]
+        self._velocity = int(np.median([data[2] for data in presses] or [DEFAULT_VELOCITY]))
         self._busy = np.zeros((len(self._voices), grid.steps), bool)
         guide = []
         for number, voice in enumerate(voices):
@@ -54,7 +56,7 @@ class Voices:
         if gap not in self._around:
             self._around[gap] = self._neighbours(*self._gaps[gap])
         if not self._around[gap]:
-            return self._voices[0], DEFAULT_VELOCITY
+            return self._voices[0], self._velocity
 
         def distance(to: Neighbour) -> tuple[bool, int, float, int]:
             """A free voice is nearer, then the nearer range, the nearer middle, the busier one."""
@@ -77,3 +79,15 @@ class Voices:
             lowest, highest, voice = int(keys.min()), int(keys.max()), self._voices[number]
             neighbours.append(Neighbour(voice, lowest, highest, middle, velocity, len(keys)))
         return neighbours
+
+
+def _presses(song: Song) -> list[bytes]:
+    """What begins the notes of a song, in all its tracks."""
+    events = (data for track in song.tracks for _, data in track)
+    return [data for data in events if data[0] & 0xF0 == NOTE_ON and data[2]]
+
+
+def _free_channel(presses: list[bytes]) -> int:
+    """A channel without notes, which sounds as a piano; the first one if there is none."""
+    taken = {data[0] & 0x0F for data in presses} | {DRUMS}
+    return next((channel for channel in range(16) if channel not in taken), 0)
