@@ -1,5 +1,7 @@
 """One part of a song is filled, or added: it stays what it is, and the others stay as they are."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -172,6 +174,26 @@ def test_other_strategies_say_that_they_do_not_keep_to_one_note():
     filler = FILLERS["on and off"]
     with pytest.warns(CaesuraWarning, match="'nade' does not keep a voice to one note at a time"):
         filler.fill(middle(filler), strategy="nade", draws=2)
+
+
+def test_notes_get_back_to_the_voices_that_they_came_from():
+    parts = {
+        "High": [(76, 0, 6), (77, 6, 8), *scale((79, 77, 76), first=8, length=3)],
+        # In the gap, it is in the range that the low part has outside.
+        "Middle": [*scale((69, 72), stop=20), *scale((66,), 20, 36), *scale((71, 69), 36)],
+        "Low": [*scale((62, 66), stop=20), *scale((64, 63), 20, 36, 2, 2), *scale((62,), 36)],
+    }
+    piece = song(**parts)
+    item = Music(4, struck=True).open(piece)
+    missing = np.zeros((64, 88), bool)
+    missing[12:40] = True  # notes of all parts go on across its edges
+    again = replace(item, original=item.write(item.complete.values, item.widen(missing)))
+
+    def notes(one):
+        each = ((lane, note) for lane in one.lanes for note in lane.notes)
+        return {(lane.voice.track, lane.key, note.first, note.stop) for lane, note in each}
+
+    assert notes(again) == notes(item)
 
 
 # A new track.

@@ -20,7 +20,7 @@ from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Event, Song
 from caesura.kinds.music.notes import Grid, Lane, Note, Voice
 from caesura.kinds.music.roll import LOWEST_KEY
 from caesura.kinds.music.struck import HELD
-from caesura.kinds.music.voices import Voices
+from caesura.kinds.music.voices import NewNote, Voices
 from caesura.sequence import runs
 
 Keys = Bool[np.ndarray, "T 88"]
@@ -144,6 +144,8 @@ def refill(
     """
     edit = Edit(song, grid)
     voices = Voices(song, grid, lanes, missing)
+    of_keys: dict[int, dict[Voice, Space]] = {}
+    new: list[NewNote] = []
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
         held = [start for start, _ in runs(gone) if struck and values[start, key] == HELD]
@@ -159,12 +161,14 @@ def refill(
             there = list(spaces.values())
             goes_on = any(space.across(start) for space in there)
             stretches = _stretches(values[start:stop, key], start, goes_on)
-            for first, end in _fill_key(there, start, stop, stretches):
-                voice, velocity = voices.pick(first, key)
-                if voice not in spaces:
-                    spaces[voice] = Space(Lane(voice, key), edit, gone)
-                spaces[voice].strike(first, velocity)
-                spaces[voice].end(end)
+            for first, end in _fill_key(there, start, stop, stretches, voices):
+                new.append(NewNote(first, end, key))
+        of_keys[key] = spaces
+    for (first, end, key), voice, velocity in voices.assign(new):
+        if voice not in of_keys[key]:
+            of_keys[key][voice] = Space(Lane(voice, key), edit, missing[:, key])
+        of_keys[key][voice].strike(first, velocity)
+        of_keys[key][voice].end(end)
     return edit.done()
 
 
@@ -205,7 +209,7 @@ def _stretches(
 
 
 def _fill_key(
-    spaces: list[Space], start: int, stop: int, stretches: list[tuple[int, int]]
+    spaces: list[Space], start: int, stop: int, stretches: list[tuple[int, int]], voices: Voices
 ) -> list[tuple[int, int]]:
     """Fit the notes across a gap's edges to the stretches where the key is on; give the others.
 
@@ -221,6 +225,8 @@ def _fill_key(
         for space in spaces:
             if space in held - kept:
                 space.end(end)
+            if space in held:
+                voices.take(space.lane.voice, first, end)
         if kept and number:
             begin = first
         elif number:
@@ -230,4 +236,5 @@ def _fill_key(
         note = space.across(stop)
         if note and space not in through:
             space.strike(begin, note.velocity)
+            voices.take(space.lane.voice, begin, stop)
     return new
