@@ -112,6 +112,21 @@ def test_notes_in_unison_with_another_part_go_and_the_other_stays():
     assert silent.tracks[0] == item.song.tracks[0]
 
 
+@fillers
+def test_a_note_that_goes_on_after_a_gap_stays_where_it_is_in_unison_at_the_end(filler):
+    piece = song(
+        High=[(72, 0, 6), (74, 6, 20), *scale((72,), 20)], Low=scale((74, 62), 10, 50, 8, 8)
+    )
+    item = filler.kind.open(piece)
+    per = filler.kind.steps_per_beat
+    arranged = Composition(gaps=((per, 4 * per),), unit="steps", voice="High").arrange(item)
+    fill = filler.fill(arranged, seed=2, draws=4)
+    again = filler.kind.open(fill.best)
+    np.testing.assert_array_equal(again.sequence.values, fill.values)
+    assert fill.best.tracks[1] == piece.tracks[1]
+    assert (notes_at_once(again, 0) <= 1).all()
+
+
 def free(middle, gap=(2, 3)):
     """The pitches that a middle part may have at the first step of a gap, and those of a line."""
     piece = song(High=HIGH, Middle=middle, Low=LOW)
@@ -199,8 +214,8 @@ def test_notes_get_back_to_the_voices_that_they_came_from():
 # A new track.
 
 
-@fillers
-def test_new_notes_go_to_a_track_of_their_own(filler):
+def test_new_notes_go_to_a_track_of_their_own():
+    filler = FILLERS["held and struck"]
     melody = song(Melody=HIGH)
     arranged = Composition(add="C2-B3").arrange(filler.kind.open(melody))
     fill = filler.fill(arranged, seed=0, draws=4)
@@ -213,8 +228,8 @@ def test_new_notes_go_to_a_track_of_their_own(filler):
     assert Song.from_bytes(fill.best.to_bytes()) == fill.best
 
 
-@fillers
-def test_a_score_gets_a_new_part(filler):
+def test_a_score_gets_a_new_part():
+    filler = FILLERS["held and struck"]
     score = Score.from_bytes(small_score())
     arranged = Composition(gaps=((1, 3),), add="C2-B3").arrange(filler.kind.open(score))
     fill = filler.fill(arranged, seed=0, draws=4)

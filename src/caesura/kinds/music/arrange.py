@@ -97,7 +97,8 @@ def arrange(
             item = replace(item, original=piece, wanted=None)
     erased = None
     if isinstance(item, SongItem) and item.track is not None:
-        erased, missing = missing, item.filled_part.free_keys(missing)
+        erased = item.filled_part.without_unison(missing)
+        missing = item.filled_part.free_keys(erased)
     if not missing.any():
         raise CaesuraError("Nothing is left to fill: every key is kept, forced or forbidden.")
     return replace(item, wanted=missing, erased=erased)

@@ -64,6 +64,24 @@ class Part:
             rests[start:stop] |= np.mean(~known) > RESTS
         return rests
 
+    def without_unison(self, gone: Bool[np.ndarray, "T 88"]) -> Bool[np.ndarray, "T 88"]:
+        """Return what is taken out of the part, if this is missing of it.
+
+        A note that sounds on after a gap stays if another part has its key at the end of the gap,
+        as far back as that. For no fill can hold a key there that is not missing.
+        """
+        own, others = make_frames(self.own, self.grid), make_roll(self.others, self.grid)
+        gone = gone.copy()
+        for start, stop in runs(np.asarray(gone.any(axis=1))):
+            goes_on = own[stop] == HELD if stop < len(own) else np.zeros(KEYS, bool)
+            for step in range(stop - 1, start - 1, -1):
+                goes_on = goes_on & (own[step] > 0) & (others[step] > 0)
+                if not goes_on.any():
+                    break
+                gone[step] &= ~goes_on
+                goes_on = goes_on & (own[step] == HELD)
+        return gone
+
     def free_keys(self, gone: Bool[np.ndarray, "T 88"]) -> Bool[np.ndarray, "T 88"]:
         """Return which of the part's missing keys may sound.
 
