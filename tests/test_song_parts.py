@@ -152,6 +152,12 @@ def test_a_part_rests_where_it_does_so_around_the_gap():
     assert line.rests[16:32].all()
     _, line = free(MIDDLE[:4] + MIDDLE[8:])  # nothing but the gap itself is silent
     assert not line.rests.any()
+    # All parts pause together, in the gap and after it: there it may rest, but nowhere else.
+    pauses = [note for n, note in enumerate(MIDDLE) if n not in (5, 9)]
+    parts = {"Middle": pauses, "Low": [note for n, note in enumerate(LOW) if n not in (5, 9)]}
+    item = Music(4, struck=True).open(song(**parts))
+    line = Composition(gaps=((2, 3),), voice="Middle").arrange(item).sequence.line
+    assert np.flatnonzero(line.rests).tolist() == [20, 21, 22, 23]
 
 
 def test_a_fine_or_legato_line_is_one_and_a_chord_is_none():

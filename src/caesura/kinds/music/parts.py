@@ -47,15 +47,16 @@ class Part:
     def may_rest(self, gap: Bool[np.ndarray, " T"]) -> Bool[np.ndarray, " T"]:
         """Return at which steps of the gaps a part may be silent.
 
-        It may where it rests around a gap, between its first and its last note, or where all others
-        are silent.
+        It may where all others are, and where it rests around a gap: between its first and its last
+        note, while another part plays.
         """
-        sounds = self._edges(self.own)[1] >= 0
+        sounds, others = (self._edges(lanes)[1] >= 0 for lanes in (self.own, self.others))
         played = np.flatnonzero(sounds)
         between = np.zeros_like(sounds)
         between[played[0] : played[-1] + 1] = True
-        rests = gap & (self._edges(self.others)[1] < 0) & bool(self.others)
-        reach = BEATS_NEAR * self.grid.steps_per_beat
+        if (between & others).any():
+            between &= others
+        reach, rests = BEATS_NEAR * self.grid.steps_per_beat, gap & ~others & bool(self.others)
         for start, stop in runs(gap):
             near = np.zeros_like(sounds)
             near[max(start - reach, 0) : stop + reach] = True
