@@ -86,6 +86,17 @@ def test_a_part_that_sings_has_one_note_at_each_step(filler, gap):
     np.testing.assert_array_equal(filler.kind.open(fill.best).sequence.values, fill.values)
 
 
+def test_chords_do_not_hold_the_notes_of_another_part():
+    filler = FILLERS["held and struck"]
+    chords = [(67, 0, 24), (64, 0, 24), *scale((67, 64, 60), 32), *scale((65, 69), 32)]
+    piece = song(High=scale((67, 65, 64), length=2), Middle=chords)
+    arranged = Composition(gaps=((2, 4),), voice="Middle").arrange(filler.kind.open(piece))
+    fill = filler.fill(arranged, samples=8, draws=8)
+    for written, sample in zip(fill.samples, fill.sampled, strict=True):
+        frames = filler.kind.open(written).sequence.values
+        np.testing.assert_array_equal(frames[fill.missing], sample.values)
+
+
 @fillers
 def test_a_part_that_rests_may_rest_and_chords_stay_chords(filler):
     rests = song(High=HIGH, Middle=scale((67, 69), every=8))
@@ -166,9 +177,9 @@ def test_a_fine_or_legato_line_is_one_and_a_chord_is_none():
     whole = [tuple(e._replace(tick=int(e.tick)) for e in track) for track in piece.tracks]
     item = Music(2).open(Song(piece.ticks_per_beat, tuple(whole)))
     for voice in ("Fine", "Legato"):
-        assert Composition(gaps=((2, 3),), voice=voice).arrange(item).sequence.line is not None
+        assert Composition(gaps=((2, 3),), voice=voice).arrange(item).sequence.line.sings
     _, line = free([*MIDDLE, (60, 62, 64)])
-    assert line is None
+    assert not line.sings
 
 
 def test_a_forced_note_is_the_only_one_of_its_part():

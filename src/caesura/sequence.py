@@ -131,9 +131,7 @@ class FrameSpec:
 
 
 class Line(NamedTuple):
-    """A part of music that has one note at a time: what a fill of it must be like.
-
-    At each step, at most one of the missing keys sounds, and none if the part already has a note.
+    """A part of music among others, which is filled alone: what a fill of it must be like.
 
     Parameters
     ----------
@@ -141,15 +139,19 @@ class Line(NamedTuple):
         The part's own keys where it is known: 0 is silent or not known. If a model tells held from
         struck keys, 1 is held and 2 is struck; otherwise 1 sounds.
     rests
-        At which steps the part may be silent.
+        At which steps a part that sings may be silent.
+    sings
+        Whether it has one note at a time. If so, at most one of the missing keys sounds at a step,
+        and none if the part already has a note there.
     """
 
     known: Int8[np.ndarray, "T D"]
     rests: Bool[np.ndarray, " T"]
+    sings: bool = True
 
     def cut(self, first: int, stop: int) -> "Line":
         """Return the line from one step to before another."""
-        return Line(self.known[first:stop], self.rests[first:stop])
+        return Line(self.known[first:stop], self.rests[first:stop], self.sings)
 
 
 @dataclass(frozen=True, eq=False)

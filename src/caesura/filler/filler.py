@@ -150,7 +150,8 @@ class Filler(Model[Net]):
             warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
         for doubt in item.doubts(fill.sequence.missing):
             warnings.warn(doubt, CaesuraWarning, stacklevel=2)
-        if fill.sequence.line is not None and not self.method(strategy).strategy.keeps_lines:
+        line = fill.sequence.line
+        if line and line.sings and not self.method(strategy).strategy.keeps_lines:
             doubt = "does not keep a voice to one note at a time; 'bothways' does."
             warnings.warn(f"The strategy '{fill.strategy}' {doubt}", CaesuraWarning, stacklevel=2)
         return fill

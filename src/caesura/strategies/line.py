@@ -24,7 +24,7 @@ Score = Callable[[Query], Float[np.ndarray, " n"]]
 class Lines(NamedTuple):
     """The lines of the sequences of B windows; `known` begins a step before the window."""
 
-    bound: Bool[np.ndarray, " B"]  # whether the sequence has a line
+    bound: Bool[np.ndarray, " B"]  # whether the sequence has a line that sings
     known: Int8[np.ndarray, "B W+2 D"]
     rests: Bool[np.ndarray, "B W"]
 
@@ -32,8 +32,8 @@ class Lines(NamedTuple):
     def around(
         cls, sequences: Sequence[Steps], starts: Sequence[int], width: int
     ) -> "Lines | None":
-        """Return the lines of some sequences from a step of each on; None if none has a line."""
-        bound = np.array([one.line is not None for one in sequences])
+        """Return the lines of some sequences from a step of each on; None if none of them sings."""
+        bound = np.array([one.line is not None and one.line.sings for one in sequences])
         if not bound.any():
             return None
         known = np.zeros((len(bound), width + 2, sequences[0].values.shape[1]), np.int8)

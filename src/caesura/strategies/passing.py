@@ -116,10 +116,11 @@ class Passes:
         query: Query,
     ) -> Shaped[np.ndarray, "n D"]:
         """Return the frames of some lanes; those of a line have one note at most."""
-        found, rows = drawn[here], here[0]
-        bound = np.zeros(len(rows), bool) if self.lines is None else self.lines.bound[rows]
-        if self.lines is not None and bound.any():
-            at, of = (rows[bound], here[1][bound], here[2][bound]), _some(query, bound)
+        if self.lines is None:
+            return self.net.head.draw(chance.T, query).T
+        found, bound = drawn[here], self.lines.bound[here[0]]
+        if bound.any():
+            at, of = (here[0][bound], here[1][bound], here[2][bound]), _some(query, bound)
             values = self.net.frame.cardinality
             allowed = self.lines.choices(drawn, self.missing, values, at, leftward[bound])
             found[bound] = draw_one(chance[bound, 0], of, allowed, self._score).T

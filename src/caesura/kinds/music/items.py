@@ -53,7 +53,7 @@ class MusicItem(Item):
 
     @property
     def line(self) -> Line | None:
-        """What a fill of a part that has one note at a time must be like."""
+        """What a fill of one part among others must be like."""
         return None
 
     @property
@@ -133,11 +133,13 @@ class SongItem(MusicItem):
 
     @property
     def line(self) -> Line | None:
-        if self.erased is None or not self.sings:
+        if self.erased is None:
             return None
         known = np.where(self.erased, np.int8(0), self._keys(self.filled_part.own))
         known = np.pad(known, [(0, 0), (0, self.complete.values.shape[1] - KEYS)])
-        return Line(known, self.filled_part.may_rest(np.asarray(self.erased.any(axis=1))))
+        gap = np.asarray(self.erased.any(axis=1))
+        rests = self.filled_part.may_rest(gap) if self.sings else gap
+        return Line(known, rests, self.sings)
 
     def _keys(self, lanes: list[Lane]) -> Int8[np.ndarray, "T 88"]:
         return make_frames(lanes, self.grid) if self.struck else make_roll(lanes, self.grid)
