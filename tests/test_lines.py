@@ -1,4 +1,4 @@
-"""Parts with one note at a time: each step against all frames that the part could have there."""
+"""Parts that are filled alone: each step against all frames that the part could have there."""
 
 from itertools import product
 
@@ -19,12 +19,12 @@ T, D, GAP = 5, 3, Span(2, 4)
 SEEDS = np.array([[0, 1]], np.uint32)
 
 
-def case(frame, before, after, rests, spared=()):
+def case(frame, before, after, rests, spared=(), *, sings=True, head="orderless"):
     """A net, and a sequence of which a part with these frames around the gap is missing.
 
     Only the part sounds around the gap; of the keys in it, those that are `spared` are another's.
     """
-    shape = {"cell": "lstm", "hidden": 4, "head": "orderless", "head_hidden": 5}
+    shape = {"cell": "lstm", "hidden": 4, "head": head, "head_hidden": 5}
     net = bidirectional(jax.random.key(2), frame, **shape)
     net = with_numpy(jax.tree.map(lambda a: 2 * a, net))
     known = np.zeros((T, D), np.int8)
@@ -33,7 +33,7 @@ def case(frame, before, after, rests, spared=()):
     missing[slice(*GAP)] = True
     for step, key in spared:
         missing[step, key], values[step, key] = False, frame.cardinality - 1
-    return net, Sequence(values, missing, Line(known, np.full(T, rests)))
+    return net, Sequence(values, missing, Line(known, np.full(T, rests), sings))
 
 
 def possible(sequence, fill, t, leftward, values):
@@ -47,7 +47,13 @@ def possible(sequence, fill, t, leftward, values):
     for notes in product(range(values), repeat=D):
         frame = np.where(missing[t], notes, sequence.values[t])
         on = np.flatnonzero((frame > 0) & missing[t])
-        if np.any(frame[~missing[t]] != np.array(notes)[~missing[t]]) or len(on) > 1:
+        if np.any(frame[~missing[t]] != np.array(notes)[~missing[t]]):
+            continue
+        if not sequence.line.sings:
+            if len(on) or sequence.line.rests[t]:
+                frames.append(frame)
+            continue
+        if len(on) > 1:
             continue
         if len(on) == 0 and not sequence.line.rests[t] and missing[t].any():
             continue
@@ -74,7 +80,8 @@ def chances(net, sequence, values):
         joint = np.exp(passes._one_way(side, inside)[0])
         assert joint.sum() == pytest.approx(1, abs=1e-4)
         steps = list(range(*GAP))[:: -1 if side.leftward else 1]
-        one = (((fills > 0) & sequence.missing).sum(axis=2) <= 1).all(axis=1)
+        on = ((fills > 0) & sequence.missing).sum(axis=2)
+        one = (on <= 1).all(axis=1) | (not sequence.line.sings)
         for number in np.flatnonzero(one):  # no other is possible
             fill, prob = fills[number], 1.0
             for at, t in enumerate(steps):
@@ -101,11 +108,18 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SPARED = [(2, 1), (3, 0)]
+CHORDS = {
+    "chords without rests": case(Keys(D), (0, 2, 0), (0, 1, 0), False, SPARED, sings=False),
+    "independent keys": case(Binary(D), (0, 1, 0), (0,) * 3, False, sings=False, head="bernoulli"),
+    "chords and rests": case(Binary(D), (0, 1, 0), (0, 0, 0), True, SPARED, sings=False),
+}
+
+
+@pytest.mark.parametrize("name", [*CASES, *CHORDS])
 def test_every_fill_is_drawn_as_often_as_its_steps_are_probable(name):
-    frame = CASES[name][0]
-    net, sequence = case(*CASES[name])
-    fills, probs = chances(net, sequence, frame.cardinality)
+    net, sequence = CHORDS[name] if name in CHORDS else case(*CASES[name])
+    fills, probs = chances(net, sequence, net.frame.cardinality)
     assert probs.sum() == pytest.approx(1, abs=1e-6)
     n = 1000
     window = around_each_eagerly(net, [sequence], [GAP], [GAP.stop])

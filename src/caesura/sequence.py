@@ -139,7 +139,7 @@ class Line(NamedTuple):
         The part's own keys where it is known: 0 is silent or not known. If a model tells held from
         struck keys, 1 is held and 2 is struck; otherwise 1 sounds.
     rests
-        At which steps a part that sings may be silent.
+        At which steps the part may be silent.
     sings
         Whether it has one note at a time. If so, at most one of the missing keys sounds at a step,
         and none if the part already has a note there.

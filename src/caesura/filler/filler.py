@@ -131,7 +131,7 @@ class Filler(Model[Net]):
         CaesuraWarning
             If the observed data is itself improbable, such as text in another language, if the
             music around the gap is finer than the grid of the model, or if the strategy cannot keep
-            a voice to one note at a time.
+            to the rules for a voice (docs/music.md).
 
         Examples
         --------
@@ -150,9 +150,8 @@ class Filler(Model[Net]):
             warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
         for doubt in item.doubts(fill.sequence.missing):
             warnings.warn(doubt, CaesuraWarning, stacklevel=2)
-        line = fill.sequence.line
-        if line and line.sings and not self.method(strategy).strategy.keeps_lines:
-            doubt = "does not keep a voice to one note at a time; 'bothways' does."
+        if fill.sequence.line is not None and not self.method(strategy).strategy.keeps_lines:
+            doubt = "does not keep to the rules for a voice; 'bothways' does."
             warnings.warn(f"The strategy '{fill.strategy}' {doubt}", CaesuraWarning, stacklevel=2)
         return fill
 

@@ -52,7 +52,7 @@ class Strategy(eqx.Module):
     interactive: ClassVar[bool] = True
     # Whether it has a verb `search`, as `Search` has, which a filler prefers to draws.
     searches: ClassVar[bool] = False
-    # Whether `draw` gives a `Line` that sings one note at a time.
+    # Whether `draw` fills a `Line` as it must be.
     keeps_lines: ClassVar[bool] = False
     # Whether the verbs accept one key per window.
     batched: ClassVar[bool] = True

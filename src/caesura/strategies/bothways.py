@@ -33,8 +33,8 @@ class BothWays(Strategy):
     samples of many windows. Windows of NumPy are filled by NumPy, if the net's head can do it:
     then nothing is compiled. Windows of JAX, as an evaluation has them, are filled by JAX.
 
-    NumPy fills a part that has one note at a time (`Line`) as it must be: each step is drawn given
-    that. Scores stay those of the model, which does not know of it.
+    NumPy fills a part that is filled alone (`Line`) as it must be: each step is drawn given that.
+    Scores stay those of the model, which does not know of it.
 
     Examples
     --------

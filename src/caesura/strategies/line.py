@@ -1,9 +1,10 @@
-"""Parts with one note at a time: each frame is drawn given that at most one missing key sounds.
+"""Parts that are filled alone: each frame is drawn given what the part may do at the step.
 
-The few frames that a part can have at a step are scored by the net's head, and one of them is drawn
-in proportion. So a step is exact: it has the head's distribution, given what the part may do there.
-A gap is filled step by step. This is not the model's distribution of whole fills given that all
-steps keep to the rule, which would take a look ahead.
+Of a part with one note at a time, at most one missing key sounds: the few frames that it can have
+are scored by the net's head, and one of them is drawn in proportion. Of other parts that do not
+rest, at least one missing key sounds. So a step is exact: it has the head's distribution, given the
+rule. A gap is filled step by step. This is not the model's distribution of whole fills given that
+all steps keep to the rule, which would take a look ahead.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +14,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
 from caesura.hardware import pad
-from caesura.nets.heads.base import Query
+from caesura.nets.heads.base import Head, Query
+from caesura.sequence import UNKNOWN
 from caesura.sequence import Sequence as Steps
 
 HELD = 1  # if a key is silent, held or struck
+LEAST = 1e-30  # of a probability
 Lanes = Int[np.ndarray, " n"]
 Score = Callable[[Query], Float[np.ndarray, " n"]]
 
@@ -24,27 +27,32 @@ Score = Callable[[Query], Float[np.ndarray, " n"]]
 class Lines(NamedTuple):
     """The lines of the sequences of B windows; `known` begins a step before the window."""
 
-    bound: Bool[np.ndarray, " B"]  # whether the sequence has a line that sings
+    sings: Bool[np.ndarray, " B"]
     known: Int8[np.ndarray, "B W+2 D"]
-    rests: Bool[np.ndarray, "B W"]
+    rests: Bool[np.ndarray, "B W"]  # true everywhere if there is no line
 
     @classmethod
     def around(
         cls, sequences: Sequence[Steps], starts: Sequence[int], width: int
     ) -> "Lines | None":
-        """Return the lines of some sequences from a step of each on; None if none of them sings."""
-        bound = np.array([one.line is not None and one.line.sings for one in sequences])
-        if not bound.any():
+        """Return the lines of some sequences from a step of each on; None if there are none."""
+        if all(one.line is None for one in sequences):
             return None
-        known = np.zeros((len(bound), width + 2, sequences[0].values.shape[1]), np.int8)
-        rests = np.ones((len(bound), width), bool)
+        sings = np.zeros(len(sequences), bool)
+        known = np.zeros((len(sings), width + 2, sequences[0].values.shape[1]), np.int8)
+        rests = np.ones((len(sings), width), bool)
         for row, (one, start) in enumerate(zip(sequences, starts, strict=True)):
             if one.line is not None:
                 with_edges = np.pad(one.line.known, [(1, 1), (0, 0)])
                 known[row] = pad(with_edges[start : start + width + 2], width + 2)
                 own = one.line.rests[start : start + width]
                 rests[row, : len(own)] = own
-        return cls(bound, known, rests)
+                sings[row] = one.line.sings
+        return cls(sings, known, rests)
+
+    def must_sound(self, rows: Lanes, t: Lanes) -> Bool[np.ndarray, " n"]:
+        """Return whether at least one missing key sounds, of a part that need not sing."""
+        return ~self.sings[rows] & ~self.rests[rows, t] & ~self.known[rows, t + 1].any(axis=1)
 
     def choices(
         self,
@@ -122,10 +130,50 @@ def draw_one(
         Query(query.context[:, lanes], frames, query.missing[:, lanes])
     )
     flat = scores.reshape(len(allowed), -1)
-    total = np.cumsum(np.exp(flat - flat.max(axis=1, keepdims=True)), axis=1)
-    drawn = np.sum(total <= chance[:, None] * total[:, -1:], axis=1)
+    drawn, _ = _pick(np.exp(flat - flat.max(axis=1, keepdims=True)), chance)
     value, key = np.unravel_index(drawn, allowed.shape[1:])
     return _with_note(silent, key, value)
+
+
+def draw_some(
+    chance: Float[np.ndarray, "D n"], query: Query, head: Head
+) -> Shaped[np.ndarray, "D n"]:
+    """Return frames in which at least one missing key sounds, as the head has them given that.
+
+    The lowest key that sounds is drawn first, then its value, then the keys above it.
+    """
+    _, frame, missing = query
+    silent = np.where(missing, 0, frame)
+    log_silent = head.chain(query._replace(frame=silent)).astype(np.float64)
+    before = np.cumsum(log_silent, axis=0) - log_silent
+    # No key is impossible, even if its probability is too small for a number.
+    lowest = np.where(missing, np.maximum(np.exp(before) * -np.expm1(log_silent), LEAST), 0.0)
+    key, rest = _pick(lowest.T, chance[0])
+    above = missing & (np.arange(len(frame))[:, None] > key)
+    begun = np.where(above, UNKNOWN, silent)
+    values = range(1, head.frame.cardinality)
+    scores = [
+        head.log_prob(query._replace(frame=_with_note(begun, key, np.full_like(key, value))))
+        for value in values
+    ]
+    weights = np.exp(np.stack(scores, axis=1) - np.max(scores, axis=0)[:, None])
+    value = 1 + _pick(weights, rest)[0]
+    return head.draw(chance, Query(query.context, _with_note(silent, key, value), above))
+
+
+def _pick(
+    weights: Float[np.ndarray, "n m"], chance: Float[np.ndarray, " n"]
+) -> tuple[Lanes, Float[np.ndarray, " n"]]:
+    """Return one of m for each row, in proportion to its weight, and another uniform number.
+
+    `chance` are uniform numbers. Where they fall between the sums before and after the weight is
+    uniform again.
+    """
+    total = np.cumsum(weights.astype(np.float64), axis=1)
+    place = chance * total[:, -1]
+    picked = np.sum(total <= place[:, None], axis=1)
+    each = np.arange(len(picked)), picked
+    return picked, (place - (total[each] - weights[each])) / weights[each]
 
 
 def _with_note(

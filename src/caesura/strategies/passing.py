@@ -17,7 +17,7 @@ from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, Stack
 from caesura.sequence import UNKNOWN
-from caesura.strategies.line import draw_one
+from caesura.strategies.line import draw_one, draw_some
 from caesura.strategies.window import Window
 
 SCORED = 64  # frames that the head scores at once: more do not fit into the cache of a core
@@ -115,17 +115,19 @@ class Passes:
         chance: Float[np.ndarray, "n D"],
         query: Query,
     ) -> Shaped[np.ndarray, "n D"]:
-        """Return the frames of some lanes; those of a line have one note at most."""
+        """Return the frames of some lanes; those of a line as it must be."""
         if self.lines is None:
             return self.net.head.draw(chance.T, query).T
-        found, bound = drawn[here], self.lines.bound[here[0]]
-        if bound.any():
-            at, of = (here[0][bound], here[1][bound], here[2][bound]), _some(query, bound)
-            values = self.net.frame.cardinality
-            allowed = self.lines.choices(drawn, self.missing, values, at, leftward[bound])
-            found[bound] = draw_one(chance[bound, 0], of, allowed, self._score).T
-        if not bound.all():
-            found[~bound] = self.net.head.draw(chance[~bound].T, _some(query, ~bound)).T
+        rows, fills, t = here
+        found, sing, sound = drawn[here], self.lines.sings[rows], self.lines.must_sound(rows, t)
+        if sing.any():
+            at, values = (rows[sing], fills[sing], t[sing]), self.net.frame.cardinality
+            allowed = self.lines.choices(drawn, self.missing, values, at, leftward[sing])
+            found[sing] = draw_one(chance[sing, 0], _some(query, sing), allowed, self._score).T
+        if sound.any():
+            found[sound] = draw_some(chance[sound].T, _some(query, sound), self.net.head).T
+        if (free := ~(sing | sound)).any():
+            found[free] = self.net.head.draw(chance[free].T, _some(query, free)).T
         return found
 
     @few_blas_threads()

@@ -137,8 +137,7 @@ class SongItem(MusicItem):
             return None
         known = np.where(self.erased, np.int8(0), self._keys(self.filled_part.own))
         known = np.pad(known, [(0, 0), (0, self.complete.values.shape[1] - KEYS)])
-        gap = np.asarray(self.erased.any(axis=1))
-        rests = self.filled_part.may_rest(gap) if self.sings else gap
+        rests = self.filled_part.may_rest(np.asarray(self.erased.any(axis=1)))
         return Line(known, rests, self.sings)
 
     def _keys(self, lanes: list[Lane]) -> Int8[np.ndarray, "T 88"]:

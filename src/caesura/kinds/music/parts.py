@@ -48,15 +48,17 @@ class Part:
         """Return at which steps of the gaps a part may be silent.
 
         It may where all others are, and where it rests around a gap: between its first and its last
-        note, while another part plays.
+        note, while another part plays. A part without notes is new: it does not rest.
         """
         sounds, others = (self._edges(lanes)[1] >= 0 for lanes in (self.own, self.others))
-        played = np.flatnonzero(sounds)
+        rests, played = gap & ~others & bool(self.others), np.flatnonzero(sounds)
+        if not len(played):
+            return rests
         between = np.zeros_like(sounds)
         between[played[0] : played[-1] + 1] = True
         if (between & others).any():
             between &= others
-        reach, rests = BEATS_NEAR * self.grid.steps_per_beat, gap & ~others & bool(self.others)
+        reach = BEATS_NEAR * self.grid.steps_per_beat
         for start, stop in runs(gap):
             near = np.zeros_like(sounds)
             near[max(start - reach, 0) : stop + reach] = True

@@ -66,11 +66,14 @@ class Orderless(Head):
         return len(self.b_z)
 
     def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
+        each = self.chain(query)
+        return namespace(each).sum(each, axis=0)
+
+    def chain(self, query: Query) -> Float[Numbers, "D *B"]:
         known = ~self.frame.unknown(query.frame)
         scored = query._replace(missing=query.missing & known)
         start = self._hidden(query, ~query.missing & known)
-        log_probs = self._walk(scored, start, query.frame, lambda odds, x: x)[1]
-        return namespace(log_probs).sum(log_probs, axis=0)
+        return self._walk(scored, start, query.frame, lambda odds, x: x)[1]
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
         key_values = jax.random.split(key)[1]  # as in version 0.1, which drew an order first
