@@ -19,7 +19,7 @@ from page_pictures import DOCS, TUTORIALS, drawn_by, run, same
 
 ROOT = Path(__file__).parent.parent
 PAPYRI = data_folder() / "greek/papyri.test.jsonl.xz"
-WITH_CODE = ["index", *TUTORIALS, "choose-strategy", "how-sure", "train-your-own"]
+WITH_CODE = ["index", *TUTORIALS, "music", "choose-strategy", "how-sure", "train-your-own"]
 
 
 @pytest.mark.slow
