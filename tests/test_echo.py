@@ -42,6 +42,20 @@ def resemblance(sequence: Sequence, gap: Span, shift: int) -> float:
     return 2 * both / (here + there)
 
 
+def test_an_echo_is_at_the_same_place_of_the_bar_if_the_metre_is_known():
+    roll = random_roll(70)
+    roll[45:66] = roll[28:49]  # the same, 17 steps later
+    metre = np.zeros((70, 10), np.int8)
+    metre[::4, 0] = 1
+    sequence = with_gap(np.concatenate([roll, metre], axis=1))
+    sequence.missing[:, 88:] = False
+    sequence.values[:, 88:] = metre
+    echo = find_echo(sequence, GAP)
+    source = next(s for s in range(62) if (sequence.values[s : s + 9] == echo.values).all())
+    assert (source - GAP.start) % 4 == 0
+    assert find_echo(with_gap(roll), GAP).resemblance > echo.resemblance  # 17 steps later
+
+
 @pytest.mark.parametrize("other_gap", [None, Span(60, 64)])
 def test_an_echo_is_from_where_the_notes_around_are_most_alike(other_gap):
     roll = random_roll(70)
@@ -71,18 +85,31 @@ def test_an_echo_is_better_only_if_it_agrees_more_than_the_draws_do():
     truth = roll[sequence.missing]
     draw = np.random.default_rng(1)
     disagree = (draw.random((8, truth.size)) < 0.1).astype(np.int8)
-    assert (find_better_echo(sequence, disagree) == truth).all()
+    assert (find_better_echo(sequence, GAP, disagree) == truth).all()
     agree = np.repeat(disagree[:1], 8, axis=0)
-    assert find_better_echo(sequence, agree) is None
-    assert find_better_echo(sequence, disagree[:1]) is None  # one draw says nothing
-    assert find_better_echo(with_gap(random_roll()), agree) is None
+    assert find_better_echo(sequence, GAP, agree) is None
+    assert find_better_echo(sequence, GAP, disagree[:1]) is None  # one draw says nothing
+    assert find_better_echo(with_gap(random_roll()), GAP, agree) is None
     sequence.missing[GAP.start, 40] = False  # a note that is kept: one voice, perhaps
-    assert find_better_echo(sequence, disagree[:, 1:]) is None
+    assert find_better_echo(sequence, GAP, disagree[:, 1:]) is None
+
+
+def test_an_echo_may_be_far_away_but_not_in_another_gap():
+    roll = random_roll(3000)
+    roll[2000:2080] = roll[:80]
+    sequence = with_gap(roll)
+    sequence.missing[1000:1100] = True
+    sequence.values[sequence.missing] = 0
+    draws = (np.random.default_rng(1).random((8, 9 * 88)) < 0.1).astype(np.int8)
+    assert (find_better_echo(sequence, GAP, draws).reshape(9, 88) == roll[34:43]).all()
+    sequence.missing[2036] = True
+    found = find_better_echo(sequence, GAP, draws)
+    assert found is None or not (found.reshape(9, 88) == roll[34:43]).all()
 
 
 @dataclass(frozen=True)
 class WithoutEchoes(Music):
-    def propose(self, sequence, drawn):
+    def propose(self, sequence, steps, drawn):
         return None
 
 

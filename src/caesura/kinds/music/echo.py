@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, Shaped
 
 from caesura.kinds.music.choice import agreement
 from caesura.kinds.music.roll import KEYS
-from caesura.sequence import Sequence, Span
+from caesura.sequence import Sequence, Span, runs
 
 SHORTEST = 8  # steps: around a shorter gap, as much is compared as around one of these
 REACH = 3  # lengths of the gap, on either side
@@ -61,14 +61,16 @@ def find_echo(sequence: Sequence, gap: Span) -> Echo | None:
 
 
 def _possible(sequence: Sequence, gap: Span) -> Int[np.ndarray, " shifts"]:
-    """Return how far away a fill may be copied from: where all that is missing here is observed."""
-    wanted = sequence.missing[gap.start : gap.stop]
+    """Return how far away a fill may be copied from: where all that is missing here is observed, at
+    the same places of the bar, if the metre is known."""
+    wanted, metre = sequence.missing[gap.start : gap.stop], sequence.values[:, KEYS:]
     size = gap.stop - gap.start
     return np.array(
         [
             start - gap.start
             for start in range(len(sequence) - size + 1)
             if not np.any(wanted & sequence.missing[start : start + size])
+            and np.array_equal(metre[start : start + size], metre[gap.start : gap.stop])
         ],
         int,
     )
@@ -84,9 +86,9 @@ def _sums(
 
 
 def find_better_echo(
-    sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    sequence: Sequence, steps: Span, drawn: Shaped[np.ndarray, "draws places"]
 ) -> Shaped[np.ndarray, " places"] | None:
-    """Return the echoes of all gaps at the missing places, if they are better than random fills.
+    """Return the echoes of all gaps in some steps of a piece, if they are better than random fills.
 
     The random fills stand for what the truth may be: the best of them is expected to agree with it
     as it does with the others. An echo is expected to agree with it as the notes around them do,
@@ -94,16 +96,18 @@ def find_better_echo(
     which all keys are missing have echoes: elsewhere in the piece, one voice is not told from the
     others.
     """
-    whole = sequence.missing[:, :KEYS].all(axis=1)
-    if len(drawn) < 2 or np.any(whole != sequence.missing_steps):
+    here = slice(steps.start, steps.stop)
+    missing = sequence.missing[here]
+    whole = np.asarray(missing[:, :KEYS].all(axis=1))
+    if len(drawn) < 2 or np.any(whole != sequence.missing_steps[here]):
         return None
-    values, expected = sequence.values.copy(), 0.0
-    for gap in sequence.gaps:
-        echo = find_echo(sequence, gap)
+    values, expected = sequence.values[here].copy(), 0.0
+    for first, stop in runs(whole):
+        echo = find_echo(sequence, Span(steps.start + first, steps.start + stop))
         if echo is None:
             return None
-        values[gap.start : gap.stop] = echo.values
-        expected += echo.resemblance * (gap.stop - gap.start) / int(whole.sum())
+        values[first:stop] = echo.values
+        expected += echo.resemblance * (stop - first) / int(whole.sum())
     with_itself = 1 / len(drawn)
     best = (agreement(drawn).max() - with_itself) / (1 - with_itself)
-    return values[sequence.missing] if expected > best else None
+    return values[missing] if expected > best else None

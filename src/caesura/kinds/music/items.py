@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int8, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.kinds.base import Item
-from caesura.kinds.music.metre import BEAT_BEGINS, SWITCHES, Bar, common_time, make_metre
+from caesura.kinds.music.metre import BEAT_BEGINS, SWITCHES, Bar, make_metre, unknown_metre
 from caesura.kinds.music.midi import META, Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
 from caesura.kinds.music.refill import refill
@@ -262,8 +262,7 @@ class RollItem(MusicItem):
         known = ~missing
         if (values == STRUCK).any():  # then what is held after a gap is meant to be
             known[1:] &= ~missing[:-1]
-        beats = -(-len(values) // self.steps_per_beat)
-        metre = make_metre(common_time(beats), len(values), self.steps_per_beat)
+        metre = unknown_metre(len(values), self.steps_per_beat)
         frames = np.concatenate([begin(values, known), metre], axis=1)
         return Sequence(frames, self.widen(missing))
 

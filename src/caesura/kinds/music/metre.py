@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int8
 BEATS = 6
 SWITCHES = 4 + BEATS
 BEAT_BEGINS = 1  # the number of the switch that says so
+OF_THE_GRID = (2, 3)  # eighth notes, and whether it divides by three
 ROUNDING = 1e-6  # of a step
 
 
@@ -48,11 +49,6 @@ def beat_of(count: int | Fraction, unit: Fraction) -> Fraction:
     return 3 * unit if unit < 1 and count > 3 and count % 3 == 0 else unit
 
 
-def common_time(quarters: int) -> list[Bar]:
-    """Return bars of 4/4 from the start, for music that does not say what bars it has."""
-    return [Bar(Fraction(start), Fraction(1)) for start in range(0, max(quarters, 1), 4)]
-
-
 def make_metre(bars: list[Bar], steps: int, steps_per_beat: int) -> Int8[np.ndarray, "T switches"]:
     """Return the switches of each step. A bar begins at the step nearest to its start."""
     starts = np.array([floor(bar.start * steps_per_beat + Fraction(1, 2)) for bar in bars])
@@ -69,6 +65,13 @@ def make_metre(bars: list[Bar], steps: int, steps_per_beat: int) -> Int8[np.ndar
         *(number % BEATS == one for one in range(BEATS)),
     ]
     return np.stack(switches, axis=1).astype(np.int8)
+
+
+def unknown_metre(steps: int, steps_per_beat: int) -> Int8[np.ndarray, "T switches"]:
+    """Return the switches of music that has no bars or beats: only those of the grid may be on."""
+    switches = make_metre([Bar(Fraction(0), Fraction(1))], steps, steps_per_beat)
+    switches[:, [place for place in range(SWITCHES) if place not in OF_THE_GRID]] = 0
+    return switches
 
 
 def _begins(
