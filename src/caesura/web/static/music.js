@@ -112,6 +112,7 @@ export function startMusic(models) {
       const told = await ask("/api/view", question);
       if (surveying !== mine) return;
       gap = { left: Mask.of(score.steps, told.missing), notes: told.notes.map(named) };
+      page.pinned = page.pinned.filter(({ first, key }) => gap.left.has(first, key));
       draw();
     } catch (problem) {
       if (surveying === mine) work.say(problem.message, "problem");
