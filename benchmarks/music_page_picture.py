@@ -7,13 +7,13 @@ from opened_page import PICTURES, opened
 
 
 def main() -> None:
-    with opened("music", model="music", height=1200) as page:
+    with opened("music", model="music") as page:
         page.wait_for_selector("#song-name:has-text('Greensleeves')")
         page.click("#music-fill")
         page.wait_for_selector("#music-status:has-text('Filled:')")
         page.click("#versions .choose >> nth=2")
         page.locator("#new-notes button").first.click()
-        page.screenshot(path=PICTURES / "music-page.png")
+        page.screenshot(path=PICTURES / "music-page.png", full_page=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ LONG = 300_000  # milliseconds: the first fill may compile
 
 
 @contextlib.contextmanager
-def opened(view: str, *, model: str, height: int = 900) -> Iterator[Page]:
+def opened(view: str, *, model: str) -> Iterator[Page]:
     """Yield a view of the page; a server with one model runs meanwhile."""
     server = [sys.executable, "-m", "caesura", "serve", "--port", str(PORT), "--model", model]
     process = subprocess.Popen(server)
@@ -30,7 +30,7 @@ def opened(view: str, *, model: str, height: int = 900) -> Iterator[Page]:
                 time.sleep(0.5)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
-            page = browser.new_page(viewport={"width": 1280, "height": height})
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
             page.set_default_timeout(LONG)
             page.goto(f"{address}#{view}")
             yield page
