@@ -50,7 +50,7 @@ class BothWays(Strategy):
         return True
 
     def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
-        # By NumPy, in units of 0.6 ms of a core: what is around the window is read, and a step
+        # By NumPy, in units of 0.9 ms of a core: what is around the window is read, and a step
         # costs something however many fills take it (benchmarks/music_cost.py).
         return 40 + width * (8 + samples)
 
