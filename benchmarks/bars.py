@@ -19,6 +19,7 @@ semitones from the lowest to the highest note of a bar.
 """
 
 import argparse
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -46,8 +47,8 @@ class Bar(NamedTuple):
 def bar_of(item: SongItem, number: int) -> Bar:
     """A bar of a piece, counted from 0."""
     ticks = item.grid.ticks_per_beat
-    lines = [*(Fraction(start) for start in item._bar_starts), Fraction(item.song.end)]
-    start, stop = lines[number] / ticks, lines[number + 1] / ticks
+    lines = [*(bar.start for bar in item._bars), Fraction(item.song.end, ticks)]
+    start, stop = lines[number], lines[number + 1]
     begins, sounds = set(), set()
     for lane in item.lanes:
         for note in lane.notes:
@@ -110,7 +111,7 @@ def find_gaps(kind, paths: list[Path], count: int) -> list[Gap]:
         except CaesuraError as error:
             print(f"Left out: {error}")
             continue
-        total = len(item._bar_starts)
+        total = len(item._bars)
         bars = [bar_of(item, number) for number in range(total)]
         fit = [
             number
@@ -170,7 +171,7 @@ def echo_of(gap: Gap) -> tuple[float, Bar]:
     values = arranged.sequence.values.copy()
     if echo is not None:
         values[arranged.missing.any(axis=1)] = echo.values
-    filled = type(gap.item)(arranged.write(values, arranged.missing), gap.item.steps_per_beat, "")
+    filled = replace(gap.item, original=arranged.write(values, arranged.missing), wanted=None)
     return 0.0 if echo is None else echo.resemblance, bar_of(filled, gap.bar)
 
 

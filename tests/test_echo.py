@@ -42,6 +42,20 @@ def resemblance(sequence: Sequence, gap: Span, shift: int) -> float:
     return 2 * both / (here + there)
 
 
+def test_an_echo_is_at_the_same_place_of_the_bar_if_the_metre_is_known():
+    roll = random_roll(70)
+    roll[45:66] = roll[28:49]  # the same, 17 steps later
+    metre = np.zeros((70, 10), np.int8)
+    metre[::4, 0] = 1
+    sequence = with_gap(np.concatenate([roll, metre], axis=1))
+    sequence.missing[:, 88:] = False
+    sequence.values[:, 88:] = metre
+    echo = find_echo(sequence, GAP)
+    source = next(s for s in range(62) if (sequence.values[s : s + 9] == echo.values).all())
+    assert (source - GAP.start) % 4 == 0
+    assert find_echo(with_gap(roll), GAP).resemblance > echo.resemblance  # 17 steps later
+
+
 @pytest.mark.parametrize("other_gap", [None, Span(60, 64)])
 def test_an_echo_is_from_where_the_notes_around_are_most_alike(other_gap):
     roll = random_roll(70)

@@ -38,17 +38,33 @@ def test_a_share_of_the_stretches_is_filled_in_order():
     assert unseen[~ordered].mean() < 0.3  # only some steps of each gap
     plain = hide(keys[0], values, valid, recipe(in_order=0.0))
     assert plain.in_order is None
+    assert found.in_reverse is None
 
 
-def test_the_loss_is_that_of_filling_from_left_to_right():
+def test_half_of_them_may_be_filled_from_right_to_left():
+    values, valid = jnp.zeros((200, 1), jnp.int32), jnp.ones(200, bool)
+    keys = jax.random.split(jax.random.key(0), 2000)
+    found = jax.vmap(lambda key: hide(key, values, valid, recipe(ways="both")))(keys)
+    rightwards, leftwards = (np.asarray(a) for a in (found.in_order, found.in_reverse))
+    shares = rightwards.any(axis=1).mean(), leftwards.any(axis=1).mean()
+    assert shares == pytest.approx((0.2, 0.2), abs=4 * (0.16 / 2000) ** 0.5)
+    assert not (rightwards.any(axis=1) & leftwards.any(axis=1)).any()
+    assert np.asarray(found.unseen)[..., 0][rightwards | leftwards].all()
+
+
+@pytest.mark.parametrize("way", ["rightwards", "leftwards"])
+def test_the_loss_is_that_of_filling_in_order(way):
     net = make_net("bidirectional", "softmax")
     values = random_values(net.frame, T)
     gap = np.zeros((T, 1), bool)
     gap[3:6] = True
     at = jnp.asarray(gap)
     example = Example(jnp.asarray(values)[:, None], at[:, None], at, at | True, at)
+    order = [3, 4, 5]
+    if way == "leftwards":
+        example, order = example._replace(in_order=~at & at, in_reverse=at), order[::-1]
     total = total_nll(net, example, Tuning())
-    expected = -np.log(oracle.in_order(net, values, gap, [3, 4, 5]))
+    expected = -np.log(oracle.in_order(net, values, gap, order))
     assert int(total.steps) == 3
     assert float(total.nll) == pytest.approx(expected, rel=1e-4)
 

@@ -36,13 +36,14 @@ def contexts(
     key: PRNGKeyArray,
     dropout: float = 0.0,
     forwards: Inputs | None = None,
+    backwards: Inputs | None = None,
 ) -> Float[Array, "T *C"]:
     """Return the context of every step of a batch, h^f_{t−1} and h^b_{t+1}, as `Net.contexts`.
 
     Padding must be at the end of a sequence. A share of `dropout` of each layer's outputs is
-    dropped. The cells that read forwards may have inputs of their own.
+    dropped. The cells that read forwards or backwards may have inputs of their own.
     """
-    of = {False: inputs if forwards is None else forwards, True: inputs}
+    of = {False: forwards or inputs, True: backwards or inputs}
     reverses = [r for r, stack in ((False, net.forward), (True, net.backward)) if stack.cells]
     stacks = [net.backward if reverse else net.forward for reverse in reverses]
     m = jnp.stack([_flip(of[reverse].m, reverse) for reverse in reverses], axis=1)

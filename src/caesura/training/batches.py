@@ -25,6 +25,8 @@ class Example(NamedTuple):
     # True in gaps that are filled from left to right: what is unseen there is unseen only by the
     # cells that read backwards. None if there are no such gaps.
     in_order: Bool[Array, "T *B"] | None = None
+    # True in gaps that are filled from right to left, where the others do not see it.
+    in_reverse: Bool[Array, "T *B"] | None = None
 
 
 class Range(NamedTuple):
@@ -147,13 +149,16 @@ def hide(
     make = ShortGaps if recipe.gap_lengths == "short" else Gaps
     gaps = make(*recipe.gap_range, recipe.every)
     pattern = gaps(key, recipe.length) if recipe.gap else no_gaps(recipe.length)
-    unseen, in_order = pattern.unseen, None
+    unseen, in_order, in_reverse = pattern.unseen, None, None
     if recipe.in_order:
+        # The keys are far from those that the gaps split theirs into.
         ordered = jax.random.bernoulli(jax.random.fold_in(key, 2**31 + 2), recipe.in_order)
         in_order = ordered & pattern.gaps
         unseen = unseen | in_order
+        if recipe.ways == "both":
+            leftwards = jax.random.bernoulli(jax.random.fold_in(key, 2**31 + 3))
+            in_order, in_reverse = in_order & ~leftwards, in_order & leftwards
     unseen = jnp.broadcast_to(unseen[:, None], values.shape)
-    # The keys are far from those that the gaps split theirs into.
     for share, number, more in (recipe.parts, 2**31, parts), (recipe.holes, 2**31 + 1, holes):
         if share:
             key = jax.random.fold_in(key, number)
@@ -167,7 +172,7 @@ def hide(
     last = recipe.length - (recipe.burn_in if recipe.net == "bidirectional" else 0)
     targets &= (step >= recipe.burn_in) & (step < last)
     wide = jnp.result_type(values, jnp.int32)  # small integers in, numbers as they are
-    return Example(values.astype(wide), unseen, targets, valid, in_order)
+    return Example(values.astype(wide), unseen, targets, valid, in_order, in_reverse)
 
 
 def shift(key: PRNGKeyArray, values: Int[Array, "T D"], most: int) -> Int[Array, "T D"]:

@@ -57,11 +57,15 @@ def _seen(
     axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
     encode = jax.vmap(jax.vmap(net.encode, out_axes=axis))
     inputs = Inputs(*encode(batch.values, batch.unseen), batch.valid)
-    forwards = None
-    if batch.in_order is not None:
-        still_unseen = batch.unseen & ~batch.in_order[..., None]
-        forwards = Inputs(*encode(batch.values, still_unseen), batch.valid)
-    seen = contexts(net, inputs, tuning, key, dropout, forwards)
+
+    def besides(seen: Bool[Array, "T B"] | None) -> Inputs | None:
+        """Return the inputs of the cells that see these steps, too."""
+        if seen is None:
+            return None
+        return Inputs(*encode(batch.values, batch.unseen & ~seen[..., None]), batch.valid)
+
+    ways = besides(batch.in_order), besides(batch.in_reverse)
+    seen = contexts(net, inputs, tuning, key, dropout, *ways)
     return jax.tree.map(lambda a: a.astype(tuning.dtype), net.head), seen
 
 

@@ -64,7 +64,7 @@ def prepare(
         if packed
         else onegram(frame, np.concatenate(split.train))
     )
-    return Prepared(learnt, split, known, _record(split))
+    return Prepared(learnt, split, known, record_of_data(split))
 
 
 def fitted(recipe: Recipe, lengths: Int64[np.ndarray, " pieces"]) -> Recipe:
@@ -165,7 +165,8 @@ def _onegram_of_packed(packed: Packed, frame: Frame, valid: Pieces) -> Net:
     return onegram_of(frame, counts)
 
 
-def _record(data: Data) -> dict[str, Any]:
+def record_of_data(data: Data) -> dict[str, Any]:
+    """Return the sizes of the data and its fingerprint, for the model file."""
     content = hashlib.sha256()
     for part in data:
         if isinstance(part, Stored):

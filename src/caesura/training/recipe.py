@@ -71,6 +71,9 @@ class Recipe:
     # The share of the stretches whose gaps are filled from left to right, as `search` does it: a
     # step of a gap is predicted from all steps before it and from those after the gap.
     in_order: float = 0.0
+    # Whether such gaps are filled from left to right only, or half of them from right to left, as
+    # `bothways` does it.
+    ways: Literal["right", "both"] = "right"
     # If not 0, an update uses about so many steps of whole pieces, and those that are longer than
     # `length` are cut: `fitted` then finds `batch` and `length` for the data. Who gives a recipe
     # another `batch` means it, so then `points` is 0.

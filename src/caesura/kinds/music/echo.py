@@ -61,14 +61,16 @@ def find_echo(sequence: Sequence, gap: Span) -> Echo | None:
 
 
 def _possible(sequence: Sequence, gap: Span) -> Int[np.ndarray, " shifts"]:
-    """Return how far away a fill may be copied from: where all that is missing here is observed."""
-    wanted = sequence.missing[gap.start : gap.stop]
+    """Return how far away a fill may be copied from: where all that is missing here is observed, at
+    the same places of the bar, if the metre is known."""
+    wanted, metre = sequence.missing[gap.start : gap.stop], sequence.values[:, KEYS:]
     size = gap.stop - gap.start
     return np.array(
         [
             start - gap.start
             for start in range(len(sequence) - size + 1)
             if not np.any(wanted & sequence.missing[start : start + size])
+            and np.array_equal(metre[start : start + size], metre[gap.start : gap.stop])
         ],
         int,
     )

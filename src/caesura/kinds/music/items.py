@@ -13,7 +13,7 @@ from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.base import Item
-from caesura.kinds.music.metre import SWITCHES, Bar, common_time, find_bars, make_metre
+from caesura.kinds.music.metre import SWITCHES, Bar, find_bars, make_metre, unknown_metre
 from caesura.kinds.music.midi import Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
 from caesura.kinds.music.refill import refill
@@ -229,8 +229,7 @@ class RollItem(MusicItem):
         known = ~missing
         if (values == STRUCK).any():  # then what is held after a gap is meant to be
             known[1:] &= ~missing[:-1]
-        beats = -(-len(values) // self.steps_per_beat)
-        metre = make_metre(common_time(beats), len(values), self.steps_per_beat)
+        metre = unknown_metre(len(values), self.steps_per_beat)
         frames = np.concatenate([begin(values, known), metre], axis=1)
         return Sequence(frames, self.widen(missing))
 

@@ -20,6 +20,7 @@ from caesura.errors import CaesuraError, whole_number
 
 BEATS = 6
 SWITCHES = 4 + BEATS
+OF_THE_GRID = (2, 3)  # eighth notes, and whether it divides by three
 ROUNDING = 1e-6  # of a step
 
 
@@ -47,11 +48,6 @@ def beat_of(count: int | Fraction, unit: Fraction) -> Fraction:
     (Fraction(3, 2), Fraction(1, 1))
     """
     return 3 * unit if unit < 1 and count > 3 and count % 3 == 0 else unit
-
-
-def common_time(quarters: int) -> list[Bar]:
-    """Return bars of 4/4 from the start, for music that does not say what bars it has."""
-    return [Bar(Fraction(start), Fraction(1)) for start in range(0, max(quarters, 1), 4)]
 
 
 def find_bars(name: str, count: int, numbers: tuple[int, int], zero: int = 1) -> tuple[int, int]:
@@ -103,6 +99,13 @@ def make_metre(bars: list[Bar], steps: int, steps_per_beat: int) -> Int8[np.ndar
         *(number % BEATS == one for one in range(BEATS)),
     ]
     return np.stack(switches, axis=1).astype(np.int8)
+
+
+def unknown_metre(steps: int, steps_per_beat: int) -> Int8[np.ndarray, "T switches"]:
+    """Return the switches of music that has no bars or beats: only those of the grid may be on."""
+    switches = make_metre([Bar(Fraction(0), Fraction(1))], steps, steps_per_beat)
+    switches[:, [place for place in range(SWITCHES) if place not in OF_THE_GRID]] = 0
+    return switches
 
 
 def _begins(
