@@ -14,28 +14,30 @@ from caesura.kinds import Music, Text
 from caesura.kinds.text.alphabet import PAPER
 from caesura.nets.frames import make_frame
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from demo import bars, restoration
+from demo import bars, restoration, rolls
 from demo.__main__ import main
 from demo.chance import chance
 from demo.tune import EIGHTH, ERASED, song
 from small_nets import random_values
 
 SONGS = {"original", "erased", "filled-1", "filled-2", "filled-3"}
+EIGHTHS = Music(steps_per_beat=2)
 VOID = {"meta", "img"}  # what HTML never closes
 START, STOP = ((bar - 1) * 6 * EIGHTH for bar in ERASED)  # ticks
 
 
-def tiny(name: str) -> Filler:
+def tiny(name: str, music: Music = EIGHTHS) -> Filler:
     """A model of the right kind that has learnt nothing."""
-    kind = {"text": Text(PAPER), "music": Music(steps_per_beat=2)}[name]
+    kind = {"text": Text(PAPER), "music": music}[name]
     frame = make_frame(kind.frame)
-    shape = {"head": kind.head, "hidden": 3}
+    struck = kind.frame.name == "keys"
+    shape = {"head": "orderless" if struck else kind.head, "hidden": 3, "head_hidden": 3 * struck}
     nets = {
         "bidirectional": bidirectional(jax.random.key(1), frame, **shape),
         "forward": unidirectional(jax.random.key(2), frame, **shape),
         "onegram": onegram(frame, random_values(frame, 200)),
     }
-    return Filler(kind, nets, {"text": "search", "music": "nade"}[name])
+    return Filler(kind, nets, "search" if name == "text" else "bothways" if struck else "nade")
 
 
 class Page(HTMLParser):
@@ -88,7 +90,8 @@ def shades(elements) -> list[float]:
 @pytest.mark.slow
 def test_every_file_is_there_and_the_page_needs_no_other(out, page):
     names = {path.name for path in out.iterdir()}
-    assert names == {f"{song}.mid" for song in SONGS} | {"index.html", "filled.png", "co2.png"}
+    songs = {f"{song}.{suffix}" for song in SONGS for suffix in ("mid", "wav")}
+    assert names == songs | {"index.html", "filled.png", "co2.png"}
     asked = [a[key] for _, a, _ in page.elements for key in ("href", "src") if key in a]
     assert set(asked) == names - {"index.html"}
     content = (out / "index.html").read_text(encoding="utf-8")
@@ -141,6 +144,16 @@ def test_the_rolls_show_the_songs_and_how_sure_their_notes_are(page):
     cells = drawn[first : first + int(on.sum())]
     np.testing.assert_allclose(sorted(cells), sorted(fill.confidence[on]), atol=6e-5)
     assert refilled.expected[: gap.start].sum() == refilled.expected[gap.stop :].sum() == 0
+
+
+@pytest.mark.slow
+def test_a_model_that_finds_the_grid_and_knows_what_is_struck_fills_the_tune_too():
+    refilled = bars.refill(tiny("music", Music(steps_per_beat=0, struck=True)), song(), ERASED)
+    assert (refilled.steps_per_beat, refilled.gap) == (4, slice(60, 84))
+    assert refilled.expected[refilled.gap].all()
+    assert refilled.expected.shape == (17 * 12, 88)
+    view = Page(rolls.draw_roll(refilled, "filled-1")).elements[0][1]["viewbox"]
+    assert view.split()[2] == str(6 * rolls.BAR)
 
 
 def events(path, *, outside: bool):
