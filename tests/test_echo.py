@@ -85,18 +85,31 @@ def test_an_echo_is_better_only_if_it_agrees_more_than_the_draws_do():
     truth = roll[sequence.missing]
     draw = np.random.default_rng(1)
     disagree = (draw.random((8, truth.size)) < 0.1).astype(np.int8)
-    assert (find_better_echo(sequence, disagree) == truth).all()
+    assert (find_better_echo(sequence, GAP, disagree) == truth).all()
     agree = np.repeat(disagree[:1], 8, axis=0)
-    assert find_better_echo(sequence, agree) is None
-    assert find_better_echo(sequence, disagree[:1]) is None  # one draw says nothing
-    assert find_better_echo(with_gap(random_roll()), agree) is None
+    assert find_better_echo(sequence, GAP, agree) is None
+    assert find_better_echo(sequence, GAP, disagree[:1]) is None  # one draw says nothing
+    assert find_better_echo(with_gap(random_roll()), GAP, agree) is None
     sequence.missing[GAP.start, 40] = False  # a note that is kept: one voice, perhaps
-    assert find_better_echo(sequence, disagree[:, 1:]) is None
+    assert find_better_echo(sequence, GAP, disagree[:, 1:]) is None
+
+
+def test_an_echo_may_be_far_away_but_not_in_another_gap():
+    roll = random_roll(3000)
+    roll[2000:2080] = roll[:80]
+    sequence = with_gap(roll)
+    sequence.missing[1000:1100] = True
+    sequence.values[sequence.missing] = 0
+    draws = (np.random.default_rng(1).random((8, 9 * 88)) < 0.1).astype(np.int8)
+    assert (find_better_echo(sequence, GAP, draws).reshape(9, 88) == roll[34:43]).all()
+    sequence.missing[2036] = True
+    found = find_better_echo(sequence, GAP, draws)
+    assert found is None or not (found.reshape(9, 88) == roll[34:43]).all()
 
 
 @dataclass(frozen=True)
 class WithoutEchoes(Music):
-    def propose(self, sequence, drawn):
+    def propose(self, sequence, steps, drawn):
         return None
 
 

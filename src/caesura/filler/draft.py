@@ -51,7 +51,7 @@ class Draft:
             np.concatenate([before, *values, after]),
             np.concatenate([np.zeros(before.shape, bool), *missing, np.zeros(after.shape, bool)]),
         )
-        return Stretch(Span(len(before), len(before) + middle), 0, seen)
+        return Stretch(seen, Span(len(before), len(before) + middle), 0, seen)
 
     def fill(self, group: range, lengths: Sequence[int], values: Values) -> None:
         """Write into the gaps of a group."""

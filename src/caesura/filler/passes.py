@@ -236,9 +236,10 @@ def _proposals(
     """Return what the kind prefers to the draws of each task, if anything."""
     found = []
     for task, row in zip(tasks, drawn, strict=False):  # the last rows may be padding
-        proposal = method.kind.propose(task.stretch.seen, row[:, *task.inside])
+        of = task.stretch
+        proposal = method.kind.propose(of.sequence, of.steps, row[:, *task.inside])
         if proposal is not None:
-            proposal = method.kind.settle(task.stretch.seen, proposal[None].astype(drawn.dtype))[0]
+            proposal = method.kind.settle(of.seen, proposal[None].astype(drawn.dtype))[0]
         found.append(proposal)
     return found
 

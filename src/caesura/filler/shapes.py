@@ -61,4 +61,4 @@ def _stretch(method: Method, length: int, places: tuple[int, ...]) -> Stretch:
     missing[list(places)] = frame.fillable
     dtype = np.float32 if frame.spec.name == "continuous" else np.int32
     seen = Sequence(np.zeros(missing.shape, dtype), missing)
-    return Stretch(Span(places[0], places[-1] + 1), 0, seen)
+    return Stretch(seen, Span(places[0], places[-1] + 1), 0, seen)

@@ -17,6 +17,7 @@ from caesura.sequence import Sequence, Span
 class Stretch(NamedTuple):
     """Some steps of a sequence to fill, and what is seen around them."""
 
+    sequence: Sequence  # the whole one
     steps: Span  # in the whole sequence
     first: int  # the first step that is seen
     seen: Sequence  # where only `steps` have something missing
@@ -54,7 +55,7 @@ def cut(sequence: Sequence, frame: Frame, longest: int, around: int) -> list[Str
         elsewhere = missing[first:last] & ~own
         values = np.where(elsewhere, frame.unknown_value, sequence.values[first:last])
         seen = Sequence(values.astype(sequence.values.dtype), own)
-        stretches.append(Stretch(Span(start, stop), first, seen))
+        stretches.append(Stretch(sequence, Span(start, stop), first, seen))
     return stretches
 
 

@@ -334,16 +334,18 @@ class Kind(ABC):
         return drawn
 
     def propose(
-        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+        self, sequence: Sequence, steps: Span, drawn: Shaped[np.ndarray, "draws places"]
     ) -> Shaped[np.ndarray, " places"] | None:
         """Return a fill that is a better answer than the random ones; None if there is none.
 
         Parameters
         ----------
         sequence
-            What is to be filled, with what is around.
+            The whole sequence, with all its gaps.
+        steps
+            The steps whose gaps are to be filled.
         drawn
-            The values of each random fill at the missing places, step by step.
+            The values of each random fill at the missing places of these steps, step by step.
         """
         return None
 

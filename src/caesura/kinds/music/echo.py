@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, Shaped
 
 from caesura.kinds.music.choice import agreement
 from caesura.kinds.music.roll import KEYS
-from caesura.sequence import Sequence, Span
+from caesura.sequence import Sequence, Span, runs
 
 SHORTEST = 8  # steps: around a shorter gap, as much is compared as around one of these
 REACH = 3  # lengths of the gap, on either side
@@ -86,9 +86,9 @@ def _sums(
 
 
 def find_better_echo(
-    sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+    sequence: Sequence, steps: Span, drawn: Shaped[np.ndarray, "draws places"]
 ) -> Shaped[np.ndarray, " places"] | None:
-    """Return the echoes of all gaps at the missing places, if they are better than random fills.
+    """Return the echoes of all gaps in some steps of a piece, if they are better than random fills.
 
     The random fills stand for what the truth may be: the best of them is expected to agree with it
     as it does with the others. An echo is expected to agree with it as the notes around them do,
@@ -96,16 +96,18 @@ def find_better_echo(
     which all keys are missing have echoes: elsewhere in the piece, one voice is not told from the
     others.
     """
-    whole = sequence.missing[:, :KEYS].all(axis=1)
-    if len(drawn) < 2 or np.any(whole != sequence.missing_steps):
+    here = slice(steps.start, steps.stop)
+    missing = sequence.missing[here]
+    whole = np.asarray(missing[:, :KEYS].all(axis=1))
+    if len(drawn) < 2 or np.any(whole != sequence.missing_steps[here]):
         return None
-    values, expected = sequence.values.copy(), 0.0
-    for gap in sequence.gaps:
-        echo = find_echo(sequence, gap)
+    values, expected = sequence.values[here].copy(), 0.0
+    for first, stop in runs(whole):
+        echo = find_echo(sequence, Span(steps.start + first, steps.start + stop))
         if echo is None:
             return None
-        values[gap.start : gap.stop] = echo.values
-        expected += echo.resemblance * (gap.stop - gap.start) / int(whole.sum())
+        values[first:stop] = echo.values
+        expected += echo.resemblance * (stop - first) / int(whole.sum())
     with_itself = 1 / len(drawn)
     best = (agreement(drawn).max() - with_itself) / (1 - with_itself)
-    return values[sequence.missing] if expected > best else None
+    return values[missing] if expected > best else None

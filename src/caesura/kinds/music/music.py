@@ -23,7 +23,7 @@ from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 from caesura.kinds.music.score import Score
 from caesura.kinds.music.struck import HELD, SILENT, STRUCK, settle
 from caesura.kinds.xml import UTF16
-from caesura.sequence import FrameSpec, Sequence
+from caesura.sequence import FrameSpec, Sequence, Span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -180,13 +180,13 @@ class Music(Kind):
         return settled[:, sequence.missing[:, :KEYS]]
 
     def propose(
-        self, sequence: Sequence, drawn: Shaped[np.ndarray, "draws places"]
+        self, sequence: Sequence, steps: Span, drawn: Shaped[np.ndarray, "draws places"]
     ) -> Shaped[np.ndarray, " places"] | None:
         """Return what sounds elsewhere in the piece, if all around is alike there and here.
 
         The net does not remember the bars that it has read; pieces repeat them.
         """
-        return find_better_echo(sequence, drawn)
+        return find_better_echo(sequence, steps, drawn)
 
     def plot(self, fill: Any) -> "Figure":
         from caesura.plots.roll import plot_roll
