@@ -1,4 +1,4 @@
-"""The Old Hundredth, a psalm tune by Loys Bourgeois of 1551: in the public domain, the setting ours.
+"""The Old Hundredth, a psalm tune of 1551 by Loys Bourgeois, in the public domain; our own setting.
 
 python -m demo.hymn > src/caesura/web/static/old-hundredth.musicxml
 """
