@@ -10,6 +10,8 @@ from chorale_echoes import echoes
 from chorale_nets import ECHOES, LOWEST, PITCHES, REST, VOICES, Chorales
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+EDGE = 16  # steps: so much more often does a stretch begin or end where its chorale does
+
 
 class Set(NamedTuple):
     """Chorales, padded to one length; and by how many semitones each may be transposed."""

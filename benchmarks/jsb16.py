@@ -47,7 +47,6 @@ from caesura.hardware import Tuning, tuning_for
 
 NETS = {"past": Past, "around": Around}
 AVERAGED = 0.999  # what the average of the weights keeps at each update
-EDGE = 16  # steps
 COPIES = 4096  # chorales in a batch of `measure`
 ORDERS = 5
 

@@ -1,6 +1,7 @@
 """The order in which fills of music are offered."""
 
 import numpy as np
+import pytest
 
 from caesura.kinds import Music, Text
 from caesura.kinds.music.choice import agreement, by_agreement
@@ -50,8 +51,16 @@ def test_of_fills_that_agree_equally_well_the_likelier_is_first():
     assert Music().rank(nothing, np.array([-2.0, -1.0, -3.0])).tolist() == [1, 0, 2]
 
 
-def test_struck_and_held_keys_count_alike():
-    draw = np.random.default_rng(0)
-    drawn, scores = draw.choice(3, (12, 40)), draw.normal(size=12)
-    assert np.array_equal(by_agreement(drawn, scores), by_agreement((drawn > 0) * 1, scores))
-    assert np.array_equal(agreement(drawn), agreement((drawn > 0) * 1))
+def test_struck_keys_count_as_sounding_and_as_struck():
+    drawn = np.random.default_rng(0).choice(3, (6, 40))
+
+    def notes(fill):
+        return {(p, what) for p, v in enumerate(fill) for what in ("sounds", "struck")[:v]}
+
+    def f1(a, b):
+        return 2 * len(notes(a) & notes(b)) / (len(notes(a)) + len(notes(b)))
+
+    expected = [np.mean([f1(a, b) for b in drawn]) for a in drawn]
+    assert agreement(drawn) == pytest.approx(expected)
+    alike = np.array([[2, 1, 2, 1], [2, 1, 1, 1], [2, 1, 1, 1]])  # they sound alike
+    assert by_agreement(alike, np.array([0.0, -1, -2]))[0] == 1

@@ -3,7 +3,7 @@
 import base64
 import io
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -234,7 +234,10 @@ class RollItem(MusicItem):
         return Sequence(frames, self.widen(missing))
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
-        """Return an array of the roll's own type; if keys can be struck, 2 says so everywhere."""
+        """Return an array of the roll's own type; in gaps, 2 says that a key is struck.
+
+        After a gap, a key that was struck there needs a 2 if it also sounds at the end of the gap.
+        """
         self._check_shape(missing)
         roll = np.array(self.original)
         if not self.struck:
@@ -242,9 +245,10 @@ class RollItem(MusicItem):
             return roll
         missing, own = missing[:, :KEYS], self.complete.values[:, :KEYS]
         roll = roll.astype(np.int8) if roll.dtype == bool else roll
-        known = ~np.isnan(roll)
-        roll[known] = own[known]
         roll[missing] = begin(np.where(missing, values[:, :KEYS], own), missing)[missing]
+        again = replace(self, original=roll, wanted=None).complete.values[:, :KEYS]
+        other = ~np.isnan(roll) & ~missing & (again != own)
+        roll[other] = own[other]
         return roll
 
     def content(self, filled: Any) -> bytes:
