@@ -1,20 +1,23 @@
 """The demo with tiny models: every file is there, and the page says what the models said."""
 
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import jax
 import mido
 import numpy as np
 import pytest
 
+import caesura
 from caesura.filler.filler import Filler
 from caesura.hardware import bucket
-from caesura.kinds import Music, Text
+from caesura.kinds import Music, Score, Text
 from caesura.kinds.text.alphabet import PAPER
 from caesura.nets.frames import make_frame
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from demo import bars, restoration, rolls
+from demo import bars, hymn, restoration, rolls
 from demo.__main__ import main
 from demo.chance import chance
 from demo.tune import EIGHTH, ERASED, song
@@ -192,6 +195,32 @@ def test_the_tune_is_sung_by_one_voice_without_a_pause(tmp_path):
     assert [n.note for n in notes[:14:2]] == [69, 72, 74, 76, 78, 76, 74]  # A, then C D E F# E D
     assert sum(n.time for n in melody) == sum(n.time for n in chords) == 17 * 6 * EIGHTH
     assert file.length == pytest.approx(17 * 6 * 0.32)
+
+
+def test_the_hymn_is_sung_by_four_voices_that_fill_its_bars():
+    """The file that comes with the library is what the notes in the code say."""
+    path = Path(caesura.__file__).parent / "web/static/old-hundredth.musicxml"
+    assert path.read_text(encoding="utf-8") == hymn.score()
+    score = Score.load(path)
+    assert [part.name for part in score.parts] == list(hymn.PARTS)
+    for part in score.parts:
+        assert [measure.length for measure in part.measures] == [1, *[4] * 8]
+    voices = [[pitch(word) for word in notes.split() if word != "|"] for notes in _quarters()]
+    assert len({len(voice) for voice in voices}) == 1
+    for chord in zip(*voices, strict=True):
+        assert list(chord) == sorted(chord, reverse=True)  # none crosses another
+
+
+def _quarters() -> Iterator[str]:
+    """The parts with two eighths as one quarter, and a half as two."""
+    for notes in hymn.PARTS.values():
+        notes = re.sub(r"(\S+)- \S+-", r"\1", notes)
+        yield re.sub(r"(\S+)=", r"\1 \1", notes)
+
+
+def pitch(word: str) -> int:
+    semitones = {"C": 0, "D": 2, "E": 4, "F": 5, "F#": 6, "G": 7, "A": 9, "B": 11}
+    return 12 * int(word[-1]) + semitones[word[:-1]]
 
 
 def test_texts_share_their_compiled_programs():
