@@ -15,8 +15,8 @@ from caesura.kinds.music.score import TRACK_NAME
 TITLE = "Greensleeves"
 ERASED = (6, 8)  # from bar 6 to before bar 8, counted from 1
 EIGHTH = 240  # ticks
-STEPS_PER_BAR = 6  # eighths: it is in 6/8, its dotted notes made even
-SECONDS_PER_STEP = 0.32
+EIGHTHS_PER_BAR = 6  # it is in 6/8, its dotted notes made even
+SECONDS_PER_EIGHTH = 0.32
 
 # A chord for each bar or half of it, and the melody as in ABC: "c2" is a C of two eighths, above
 # the A of 440 Hz; "^" is a sharp. The first bar holds the upbeat.
@@ -52,14 +52,14 @@ def song() -> Song:
     bars = BARS.strip().splitlines()
     for number, bar in enumerate(bars):
         names, words = (side.split() for side in bar.split("|"))
-        at = number * STEPS_PER_BAR
+        at = number * EIGHTHS_PER_BAR
         melody += _melody(words, at)
-        length = STEPS_PER_BAR // len(names)
+        length = EIGHTHS_PER_BAR // len(names)
         for name in names:
             chords += [(key, at, at + length) for key in CHORDS[name]]
             at += length
-    end = len(bars) * STEPS_PER_BAR * EIGHTH
-    microseconds_per_beat = round(2 * SECONDS_PER_STEP * 1_000_000)
+    end = len(bars) * EIGHTHS_PER_BAR * EIGHTH
+    microseconds_per_beat = round(2 * SECONDS_PER_EIGHTH * 1_000_000)
     conductor = (
         Event(0, TIME_SIGNATURE + bytes([4, 6, 3, 36, 8])),  # 6/8; the rest is as usual
         Event(0, TEMPO + b"\3" + microseconds_per_beat.to_bytes(3, "big")),

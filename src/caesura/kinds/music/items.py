@@ -11,10 +11,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int8, Shaped
 
-from caesura.errors import CaesuraError, whole_number
+from caesura.errors import CaesuraError
 from caesura.kinds.base import Item
 from caesura.kinds.music.adding import add_part, add_track
-from caesura.kinds.music.metre import BEAT_BEGINS, SWITCHES, Bar, make_metre, unknown_metre
+from caesura.kinds.music.metre import (
+    BEAT_BEGINS,
+    SWITCHES,
+    Bar,
+    find_bars,
+    make_metre,
+    unknown_metre,
+)
 from caesura.kinds.music.midi import META, Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
 from caesura.kinds.music.parts import Part
@@ -209,16 +216,9 @@ class SongItem(MusicItem):
         ]
 
     def steps_of_bars(self, first: int, stop: int) -> slice:
-        lines, zero = self._bar_lines, self.first_bar
-        first, stop = whole_number("first", first, -(2**31)), whole_number("stop", stop, -(2**31))
-        for bar in (first, stop - 1):
-            if not zero <= bar < zero + len(lines):
-                bars = "1 bar" if len(lines) == 1 else f"{len(lines)} bars"
-                bars += ", from bar 0" if zero == 0 else ""
-                raise CaesuraError(f"{self.name} has no bar {bar}; it has {bars}.")
-        if stop <= first:
-            raise CaesuraError(f"There is no bar from bar {first} to before bar {stop}.")
-        return slice(lines[first - zero], [*lines, self.grid.steps][stop - zero])
+        lines = self._bar_lines
+        first, stop = find_bars(self.name, len(lines), (first, stop), self.first_bar)
+        return slice(lines[first], [*lines, self.grid.steps][stop])
 
     @property
     def first_bar(self) -> int:
@@ -252,8 +252,8 @@ class ScoreItem(SongItem):
 
     @property
     def first_bar(self) -> int:
-        """Bars have the numbers of the page: an upbeat may have the number 0."""
-        return 0 if self.original.measures[0].number.strip() == "0" else 1
+        number: int = self.original.first_bar
+        return number
 
     @property
     def _bars(self) -> list[Bar]:
