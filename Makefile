@@ -72,6 +72,7 @@ site: .venv/.ready  ## build the documentation as a site: site/index.html
 	npm pack --silent --pack-destination docs/javascripts iframe-worker@1.0.4  # it lets the search work from file://
 	tar -xzOf docs/javascripts/iframe-worker-1.0.4.tgz package/shim/index.js > docs/javascripts/iframe-worker.js
 	rm docs/javascripts/iframe-worker-1.0.4.tgz
+	$(PY) benchmarks/page_sounds.py
 	$(PY) -m mkdocs build --strict
 
 release: .venv/.ready  ## build the packages, check them, and try the wheel in clean environments
@@ -85,4 +86,4 @@ release: .venv/.ready  ## build the packages, check them, and try the wheel in c
 	touch $@
 
 clean:  ## delete everything that these targets have made
-	rm -rf .venv .fuzz .kills .pytest_cache .mypy_cache .ruff_cache demo/out dist docs/javascripts site
+	rm -rf .venv .fuzz .kills .pytest_cache .mypy_cache .ruff_cache demo/out dist docs/javascripts docs/sounds site

@@ -46,10 +46,11 @@ def main(
     make_folder(folder)
     for name, version in refilled.songs.items():
         version.save(folder / f"{name}.mid")
+        version.save(folder / f"{name}.wav")
     save_picture(refilled.fill.plot(), folder / "filled.png")
     save_picture(plot_filled([weeks.filled], "90 % interval"), folder / "co2.png")
     write_text(folder / "index.html", write_page(restorations, contest, refilled, weeks))
-    terminal.farewell(console, folder / "index.html", time.perf_counter() - began)
+    terminal.farewell(console, folder, time.perf_counter() - began)
 
 
 if __name__ == "__main__":

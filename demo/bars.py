@@ -9,7 +9,8 @@ from jaxtyping import Float
 from caesura import Fill, Filler
 from caesura.kinds import Song
 from caesura.kinds.music.notes import Grid, find_lanes
-from caesura.kinds.music.roll import LOWEST_KEY
+from caesura.kinds.music.roll import KEYS, LOWEST_KEY
+from demo.tune import EIGHTHS_PER_BAR
 
 SHOWN = 3
 
@@ -41,6 +42,18 @@ class Refilled:
         fills = {f"filled-{number}": song for number, song in enumerate(self.filled, 1)}
         return {"original": self.original, "erased": self.erased} | fills
 
+    @property
+    def steps_per_bar(self) -> int:
+        """How many steps of the model's grid a bar of the tune has."""
+        return EIGHTHS_PER_BAR * self.steps_per_beat // 2
+
+    @property
+    def shown(self) -> slice:
+        """What is drawn and played, in steps: the gap with two bars on each side."""
+        return slice(
+            self.gap.start - 2 * self.steps_per_bar, self.gap.stop + 2 * self.steps_per_bar
+        )
+
     def notes(self, name: str) -> list[Note]:
         """What sounds in one of the songs."""
         song = self.songs[name]
@@ -50,20 +63,19 @@ class Refilled:
 
 def refill(filler: Filler, song: Song, bars: tuple[int, int]) -> Refilled:
     """Erase bars of a song, and fill them in the best ways."""
-    kind = filler.kind
-    gap = kind.steps_of_bars(song, *bars)
+    item = filler.kind.open(song)
+    gap = item.steps_of_bars(*bars)
     fill = filler.fill(song, missing=gap)
-    missing = np.zeros(fill.values.shape, bool)
-    missing[gap] = True
-    expected = np.zeros(fill.values.shape)
-    expected[missing] = np.exp(filler.marginals(song, missing=gap).log_probs[:, 1])
+    expected = np.zeros((len(fill.values), KEYS))
+    silent = filler.marginals(song, missing=gap).log_probs[:, 0]
+    expected[gap] = 1 - np.exp(silent).reshape(-1, KEYS)
     return Refilled(
         original=song,
-        erased=fill.item.write(np.zeros_like(fill.values), missing),
+        erased=fill.item.write(np.zeros_like(fill.values), fill.missing),
         filled=[one.sequence for one in fill.candidates[:SHOWN]],
         bars=bars,
         gap=gap,
-        steps_per_beat=kind.steps_per_beat,
+        steps_per_beat=item.steps_per_beat,
         expected=expected,
         fill=fill,
     )

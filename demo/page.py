@@ -9,8 +9,8 @@ from demo.bars import Refilled
 from demo.carbon import Weeks
 from demo.chance import chance, percent
 from demo.restoration import CONTESTANTS, Letter, Reading, Restoration
-from demo.rolls import STEP, draw_roll
-from demo.tune import SECONDS_PER_STEP, TITLE
+from demo.rolls import BAR, draw_roll
+from demo.tune import EIGHTHS_PER_BAR, SECONDS_PER_EIGHTH, TITLE
 
 TEMPLATE = Path(__file__).parent / "page.html"
 
@@ -23,6 +23,7 @@ def write_page(
 ) -> str:
     """The page as HTML."""
     first, stop = refilled.bars
+    seconds_per_bar = EIGHTHS_PER_BAR * SECONDS_PER_EIGHTH
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         texts="\n".join(map(_restoration, restorations)),
         contest="\n".join(map(_contestant, contest)),
@@ -33,9 +34,10 @@ def write_page(
         missing=weeks.missing,
         longest=weeks.longest[1],
         width=f"{weeks.width:.1f}",
-        step=STEP,
         version=caesura.__version__,
-        seconds_per_step=SECONDS_PER_STEP,
+        bar=BAR,
+        seconds_per_bar=seconds_per_bar,
+        start=seconds_per_bar * refilled.shown.start / refilled.steps_per_bar,
     )
 
 
@@ -115,9 +117,10 @@ def _figures(refilled: Refilled) -> str:
 
 
 def _figure(refilled: Refilled, name: str, title: str, more: str) -> str:
+    files = f"<a href='{name}.mid' download>MIDI</a> <a href='{name}.wav' download>WAV</a>"
     return (
-        f"<figure>\n<figcaption><button aria-label='play: {title}'></button>"
-        f"<span>{title}<small>{more}</small></span>"
-        f"<a href='{name}.mid' download>MIDI</a></figcaption>\n"
+        f"<figure data-sound='{name}.wav'>\n"
+        f"<figcaption><button aria-label='play: {title}'></button>"
+        f"<span>{title}<small>{more}</small></span>{files}</figcaption>\n"
         f"{draw_roll(refilled, name)}\n</figure>"
     )

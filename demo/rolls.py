@@ -6,10 +6,8 @@ import numpy as np
 
 from caesura.kinds.music.roll import LOWEST_KEY
 from demo.bars import Note, Refilled
-from demo.tune import STEPS_PER_BAR
 
-STEP, KEY = 10, 5  # the width of a step and the height of a key
-AROUND = 2 * STEPS_PER_BAR  # what is drawn on both sides of the gap
+BAR, KEY = 60, 5  # the width of a bar and the height of a key
 FAINT = 0.02  # what is less probable could not be seen
 
 
@@ -18,28 +16,29 @@ def draw_roll(refilled: Refilled, name: str) -> str:
 
     Where nothing is left in the gap, everything that the model expects there is shaded.
     """
-    start, stop = refilled.gap.start - AROUND, refilled.gap.stop + AROUND
+    start, stop = refilled.shown.start, refilled.shown.stop
+    gap, step, in_bar = refilled.gap, BAR // refilled.steps_per_bar, refilled.steps_per_bar
     keys = [n.key for song in refilled.songs for n in _cut(refilled.notes(song), start, stop)]
     top = max(keys) + 3  # room for the numbers of the bars
-    width, height = (stop - start) * STEP, (top - min(keys) + 1) * KEY
+    width, height = (stop - start) * step, (top - min(keys) + 1) * KEY
 
-    def box(kind: str, note: Note, more: str) -> str:
+    def box(kind: str, note: Note, more: str = "") -> str:
         return (
-            f"<rect class='{kind}' x='{(note.first - start) * STEP}' y='{(top - note.key) * KEY}' "
-            f"width='{(note.stop - note.first) * STEP - 1}' height='{KEY - 1}' {more}/>"
+            f"<rect class='{kind}' x='{(note.first - start) * step}' y='{(top - note.key) * KEY}' "
+            f"width='{(note.stop - note.first) * step - 1}' height='{KEY - 1}' {more}/>"
         )
 
     parts = [
         f"<svg class='{name}' viewBox='0 0 {width} {height}' role='img' aria-label='piano roll'>",
-        f"<rect class='gap' x='{AROUND * STEP}' width='{width - 2 * AROUND * STEP}' "
-        f"height='{height}'/>",
+        f"<rect class='gap' x='{(gap.start - start) * step}' "
+        f"width='{(gap.stop - gap.start) * step}' height='{height}'/>",
     ]
-    for bar in range(start, stop, STEPS_PER_BAR):
-        x = (bar - start) * STEP
+    for bar in range(start, stop, in_bar):
+        x = (bar - start) * step
         parts.append(f"<line class='bar' x1='{x}' x2='{x}' y2='{height}'/>")
-        parts.append(f"<text x='{x + 3}' y='8'>{bar // STEPS_PER_BAR + 1}</text>")
+        parts.append(f"<text x='{x + 3}' y='8'>{bar // in_bar + 1}</text>")
     for note in _cut(refilled.notes(name), start, stop):
-        parts.append(box("note", note, f"data-key='{note.key}'"))
+        parts.append(box("note", note))
     for cell in _shaded(refilled, name):
         sure = refilled.expected[cell.first, cell.key - LOWEST_KEY]
         parts.append(box("shade", cell, f"style='--p:{sure:.4f}'"))

@@ -74,10 +74,13 @@ def show_weeks(console: Console, weeks: Weeks) -> None:
     console.print(f"  the 90 % intervals are at most {weeks.width:.1f} ppm wide")
 
 
-def farewell(console: Console, page: Path, seconds: float) -> None:
-    console.print(
-        f"\nDone in {seconds:.0f} seconds. The page with pictures and sound is [bold]{page}[/]\n"
-    )
+def farewell(console: Console, folder: Path, seconds: float) -> None:
+    console.print(f"\nDone in {seconds:.0f} seconds. Open the page with pictures and sound:")
+    console.print(f"  [bold]{folder / 'index.html'}[/]", soft_wrap=True)
+    console.print("Or listen to the tune with any player, filled and as it was:")
+    for name in ("filled-1", "original"):
+        console.print(f"  [bold]{folder / name}.wav[/]", soft_wrap=True)
+    console.print()
 
 
 def _head(console: Console, title: str, told: str) -> None:

@@ -2,6 +2,7 @@
 
 from caesura.kinds.music.midi import (
     END_OF_TRACK,
+    META,
     NOTE_OFF,
     NOTE_ON,
     TEMPO,
@@ -9,12 +10,13 @@ from caesura.kinds.music.midi import (
     Event,
     Song,
 )
+from caesura.kinds.music.score import TRACK_NAME
 
 TITLE = "Greensleeves"
 ERASED = (6, 8)  # from bar 6 to before bar 8, counted from 1
 EIGHTH = 240  # ticks
-STEPS_PER_BAR = 6  # eighths: it is in 6/8, its dotted notes made even
-SECONDS_PER_STEP = 0.32
+EIGHTHS_PER_BAR = 6  # it is in 6/8, its dotted notes made even
+SECONDS_PER_EIGHTH = 0.32
 
 # A chord for each bar or half of it, and the melody as in ABC: "c2" is a C of two eighths, above
 # the A of 440 Hz; "^" is a sharp. The first bar holds the upbeat.
@@ -50,20 +52,24 @@ def song() -> Song:
     bars = BARS.strip().splitlines()
     for number, bar in enumerate(bars):
         names, words = (side.split() for side in bar.split("|"))
-        at = number * STEPS_PER_BAR
+        at = number * EIGHTHS_PER_BAR
         melody += _melody(words, at)
-        length = STEPS_PER_BAR // len(names)
+        length = EIGHTHS_PER_BAR // len(names)
         for name in names:
             chords += [(key, at, at + length) for key in CHORDS[name]]
             at += length
-    end = len(bars) * STEPS_PER_BAR * EIGHTH
-    microseconds_per_beat = round(2 * SECONDS_PER_STEP * 1_000_000)
+    end = len(bars) * EIGHTHS_PER_BAR * EIGHTH
+    microseconds_per_beat = round(2 * SECONDS_PER_EIGHTH * 1_000_000)
     conductor = (
         Event(0, TIME_SIGNATURE + bytes([4, 6, 3, 36, 8])),  # 6/8; the rest is as usual
         Event(0, TEMPO + b"\3" + microseconds_per_beat.to_bytes(3, "big")),
         Event(end, END_OF_TRACK + b"\0"),
     )
-    tracks = (conductor, _track(melody, 0, 88, end), _track(chords, 1, 56, end))
+    tracks = (
+        conductor,
+        _track(b"Melody", melody, 0, 88, end),
+        _track(b"Chords", chords, 1, 56, end),
+    )
     return Song(2 * EIGHTH, tracks)
 
 
@@ -78,10 +84,13 @@ def _melody(words: list[str], at: int) -> list[Note]:
     return notes
 
 
-def _track(notes: list[Note], channel: int, velocity: int, end: int) -> tuple[Event, ...]:
+def _track(
+    name: bytes, notes: list[Note], channel: int, velocity: int, end: int
+) -> tuple[Event, ...]:
     events = [Event(end, END_OF_TRACK + b"\0")]
     for key, start, stop in notes:
         events.append(Event(start * EIGHTH, bytes([NOTE_ON | channel, key, velocity])))
         events.append(Event(stop * EIGHTH, bytes([NOTE_OFF | channel, key, 64])))
     # At one tick the old notes end before the new ones begin, and all before the track ends.
-    return tuple(sorted(events, key=lambda event: (event.tick, event.data)))
+    events.sort(key=lambda event: (event.tick, event.data))
+    return (Event(0, bytes([META, TRACK_NAME, len(name)]) + name), *events)

@@ -16,7 +16,7 @@ from caesura.cli.filling import ENDINGS
 from caesura.cli.output import percent
 from caesura.cli.parsing import parse_span
 from caesura.cli.readings import note_guesses
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.filler.candidates import GapFill, Reading
 from caesura.kinds import KINDS, Song, Text
 from caesura.sequence import Span
@@ -180,6 +180,18 @@ def test_bars_of_a_song_are_filled_and_the_rest_stays(folder):
     assert Song.load(folder / "out.mid").end == Song.load(folder / "song.mid").end
 
 
+def test_a_filled_song_is_written_as_sound(folder):
+    words = ("fill", "music", folder / "song.mid", "--gap", "3", "--model", folder / "music.model")
+    files = ask(*words, "-o", folder / "out.wav", "--all", "--samples", 2).split()
+    assert files[0] == str(folder / "out.wav")
+    ask(*words, "-o", folder / "out.mid", "--samples", 2)
+    with pytest.warns(CaesuraWarning, match="drums"):
+        Song.load(folder / "out.mid").save(folder / "same.wav")
+    assert (folder / "out.wav").read_bytes() == (folder / "same.wav").read_bytes()
+    assert all(Path(file).read_bytes()[:4] == b"RIFF" for file in files)
+    assert not [path for path in folder.iterdir() if path.name.endswith(".part")]
+
+
 def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
     roll = np.zeros((20, 88), np.float32)
     roll[3:5] = np.nan
@@ -222,8 +234,8 @@ def test_a_roll_is_filled_at_its_nans_and_at_steps(folder):
         (["music", "song.mid", "--model", "music.model", "-o", "x.mid", "--gap", "8:10"], "8 bars"),
         (["music", "song.mid", "--model", "music.model", "-o", "x.midi", "--gap", "0"], "8 bars"),
         (
-            ["music", "song.mid", "--model", "music.model", "-o", "x.wav", "--gap", "1"],
-            "'x.wav' must end in .mid or .midi",
+            ["music", "song.mid", "--model", "music.model", "-o", "x.mp3", "--gap", "1"],
+            "'x.mp3' must end in .mid or .midi or .wav",
         ),
         (
             ["music", "s.npy", "--model", "music.model", "-o", "x.mid", "--gap", "1"],

@@ -1,41 +1,46 @@
 """The demo with tiny models: every file is there, and the page says what the models said."""
 
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import jax
 import mido
 import numpy as np
 import pytest
 
+import caesura
 from caesura.filler.filler import Filler
 from caesura.hardware import bucket
-from caesura.kinds import Music, Text
+from caesura.kinds import Music, Score, Text
 from caesura.kinds.text.alphabet import PAPER
 from caesura.nets.frames import make_frame
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
-from demo import bars, restoration
+from demo import bars, hymn, restoration, rolls
 from demo.__main__ import main
 from demo.chance import chance
 from demo.tune import EIGHTH, ERASED, song
 from small_nets import random_values
 
 SONGS = {"original", "erased", "filled-1", "filled-2", "filled-3"}
+EIGHTHS = Music(steps_per_beat=2)
 VOID = {"meta", "img"}  # what HTML never closes
 START, STOP = ((bar - 1) * 6 * EIGHTH for bar in ERASED)  # ticks
 
 
-def tiny(name: str) -> Filler:
+def tiny(name: str, music: Music = EIGHTHS) -> Filler:
     """A model of the right kind that has learnt nothing."""
-    kind = {"text": Text(PAPER), "music": Music(steps_per_beat=2)}[name]
+    kind = {"text": Text(PAPER), "music": music}[name]
     frame = make_frame(kind.frame)
-    shape = {"head": kind.head, "hidden": 3}
+    struck = kind.frame.name == "keys"
+    shape = {"head": "orderless" if struck else kind.head, "hidden": 3, "head_hidden": 3 * struck}
     nets = {
         "bidirectional": bidirectional(jax.random.key(1), frame, **shape),
         "forward": unidirectional(jax.random.key(2), frame, **shape),
         "onegram": onegram(frame, random_values(frame, 200)),
     }
-    return Filler(kind, nets, {"text": "search", "music": "nade"}[name])
+    return Filler(kind, nets, "search" if name == "text" else "bothways" if struck else "nade")
 
 
 class Page(HTMLParser):
@@ -88,7 +93,8 @@ def shades(elements) -> list[float]:
 @pytest.mark.slow
 def test_every_file_is_there_and_the_page_needs_no_other(out, page):
     names = {path.name for path in out.iterdir()}
-    assert names == {f"{song}.mid" for song in SONGS} | {"index.html", "filled.png", "co2.png"}
+    songs = {f"{song}.{suffix}" for song in SONGS for suffix in ("mid", "wav")}
+    assert names == songs | {"index.html", "filled.png", "co2.png"}
     asked = [a[key] for _, a, _ in page.elements for key in ("href", "src") if key in a]
     assert set(asked) == names - {"index.html"}
     content = (out / "index.html").read_text(encoding="utf-8")
@@ -143,6 +149,16 @@ def test_the_rolls_show_the_songs_and_how_sure_their_notes_are(page):
     assert refilled.expected[: gap.start].sum() == refilled.expected[gap.stop :].sum() == 0
 
 
+@pytest.mark.slow
+def test_a_model_that_finds_the_grid_and_knows_what_is_struck_fills_the_tune_too():
+    refilled = bars.refill(tiny("music", Music(steps_per_beat=0, struck=True)), song(), ERASED)
+    assert (refilled.steps_per_beat, refilled.gap) == (4, slice(60, 84))
+    assert refilled.expected[refilled.gap].all()
+    assert refilled.expected.shape == (17 * 12, 88)
+    view = Page(rolls.draw_roll(refilled, "filled-1")).elements[0][1]["viewbox"]
+    assert view.split()[2] == str(6 * rolls.BAR)
+
+
 def events(path, *, outside: bool):
     """The events of each track at their ticks: those of the gap, or all others.
 
@@ -179,6 +195,32 @@ def test_the_tune_is_sung_by_one_voice_without_a_pause(tmp_path):
     assert [n.note for n in notes[:14:2]] == [69, 72, 74, 76, 78, 76, 74]  # A, then C D E F# E D
     assert sum(n.time for n in melody) == sum(n.time for n in chords) == 17 * 6 * EIGHTH
     assert file.length == pytest.approx(17 * 6 * 0.32)
+
+
+def test_the_hymn_is_sung_by_four_voices_that_fill_its_bars():
+    """The file that comes with the library is what the notes in the code say."""
+    path = Path(caesura.__file__).parent / "web/static/old-hundredth.musicxml"
+    assert path.read_text(encoding="utf-8") == hymn.score()
+    score = Score.load(path)
+    assert [part.name for part in score.parts] == list(hymn.PARTS)
+    for part in score.parts:
+        assert [measure.length for measure in part.measures] == [1, *[4] * 8]
+    voices = [[pitch(word) for word in notes.split() if word != "|"] for notes in _quarters()]
+    assert len({len(voice) for voice in voices}) == 1
+    for chord in zip(*voices, strict=True):
+        assert list(chord) == sorted(chord, reverse=True)  # none crosses another
+
+
+def _quarters() -> Iterator[str]:
+    """The parts with two eighths as one quarter, and a half as two."""
+    for notes in hymn.PARTS.values():
+        notes = re.sub(r"(\S+)- \S+-", r"\1", notes)
+        yield re.sub(r"(\S+)=", r"\1 \1", notes)
+
+
+def pitch(word: str) -> int:
+    semitones = {"C": 0, "D": 2, "E": 4, "F": 5, "F#": 6, "G": 7, "A": 9, "B": 11}
+    return 12 * int(word[-1]) + semitones[word[:-1]]
 
 
 def test_texts_share_their_compiled_programs():

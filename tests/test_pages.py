@@ -16,6 +16,7 @@ from caesura.strategies import STRATEGIES
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 from page_pictures import DOCS, TUTORIALS, drawn_by, run, same
+from page_sounds import saved_by
 
 ROOT = Path(__file__).parent.parent
 PAPYRI = data_folder() / "greek/papyri.test.jsonl.xz"
@@ -29,6 +30,8 @@ def test_the_code_of_a_page_runs_and_draws_its_pictures(name, tmp_path, monkeypa
     run(DOCS / f"{name}.md")
     for picture in drawn_by(DOCS / f"{name}.md"):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
+    for sound in saved_by(DOCS / f"{name}.md"):
+        assert (tmp_path / sound).read_bytes().startswith(b"RIFF")
 
 
 @pytest.mark.slow
@@ -68,6 +71,15 @@ def test_a_tutorial_shows_the_pictures_that_its_code_draws(name):
     shown = re.findall(r"\(pictures/([\w.-]+)\)", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
     assert shown
     assert shown == drawn_by(DOCS / f"{name}.md")
+
+
+def test_the_tutorial_on_music_plays_the_sound_that_its_code_makes():
+    page = DOCS / "tutorial-music.md"
+    played = re.findall(
+        r'<audio .*src="sounds/([\w.-]+)">.*\b([\w-]+\.wav)\.\)</audio>', page.read_text("utf-8")
+    )
+    assert played
+    assert played == [(name, name) for name in saved_by(page)]
 
 
 def test_every_page_of_the_site_exists_and_has_a_place():

@@ -44,11 +44,11 @@ Samples = Annotated[
 ]
 
 
-# Of files that hold the same as those with the suffix of the item.
+# Of files that a piece can be written to, beside those with the suffix of the item.
 OTHER_SUFFIXES = {
-    ".mid": (".midi",),
-    ".musicxml": (".mxl", ".xml"),
-    ".mxl": (".musicxml", ".xml"),
+    ".mid": (".midi", ".wav"),
+    ".musicxml": (".mxl", ".xml", ".wav"),
+    ".mxl": (".musicxml", ".xml", ".wav"),
 }
 
 
@@ -117,7 +117,8 @@ def music(
         How many steps a quarter note has, for models that find it from the piece: 4, or 6 if it has
         triplets.
     output : --output, -o FILE
-        Where to write the best fill. Required unless `--json` is given.
+        Where to write the best fill: as a file like SONG, or as sound if its name ends in .wav.
+        Required unless `--json` is given.
     every : --all
         Write the other distinct fills too, best first: FILE-2, FILE-3 and so on, --samples at most.
     """
@@ -152,10 +153,10 @@ def music(
     fill = fill_one(filler, item, asked, seconds=seconds)
     written = list(zip(files, fill.candidates, strict=False))
     for file, candidate in written:
-        filled = candidate.sequence
-        if item.suffix in (".musicxml", ".mxl"):  # the name says whether it is compressed
-            filled = filled.packed(file.suffix.lower() == ".mxl")
-        write_filled(file, item, filled)
+        if item.suffix == ".npy":
+            write_filled(file, item, candidate.sequence)
+        else:
+            candidate.sequence.save(file)
     if json:
         answer_json(fill.to_dict() | {"files": [str(file) for file, _ in written]})
     elif details or in_terminal():

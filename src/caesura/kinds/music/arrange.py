@@ -10,18 +10,16 @@ from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
 from caesura.kinds.music.items import MusicItem, SongItem
-from caesura.kinds.music.midi import META, Song
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1, "": 0}
-TRACK_NAME = 3
 MIDDLE_C = 39  # counted from the first key
 
 
 def arrange(
     item: MusicItem,
-    steps: Iterable[int],
+    steps: Iterable[int] | Bool[np.ndarray, "T 88"],
     *,
     keep: Iterable[str] = (),
     voice: str | None = None,
@@ -36,7 +34,8 @@ def arrange(
     item
         The piece, as `Music.open` gives it.
     steps
-        The missing steps, from 0. What a roll marks as missing is missing, too.
+        The missing steps, from 0, or an array [steps, 88] that is True where a key is missing. What
+        a roll marks as missing is missing, too.
     keep
         Keys whose notes and rests stay ("60-84", "C4-C6"), or "top" or "bottom": the outermost note
         of every step, beyond which nothing new may sound.
@@ -68,7 +67,7 @@ def arrange(
     """
     own_gaps = item.missing[:, :KEYS]
     missing = own_gaps.copy()
-    missing[list(steps)] = True
+    missing[steps if isinstance(steps, np.ndarray) else list(steps)] = True
     in_gap = missing.any(axis=1, keepdims=True)
     if voice is not None or add is not None:
         if not isinstance(item, SongItem):
@@ -218,21 +217,13 @@ def _kept(roll: Bool[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88"]
 
 def find_track(item: SongItem, voice: str) -> int:
     """By its name, or its number among those with notes, from 1."""
-    song, tracks = item.song, sorted({lane.voice.track for lane in item.lanes})
-    names = [_track_name(song, track) for track in tracks]
-    matching = [t for t, name in zip(tracks, names, strict=True) if name.lower() == voice.lower()]
+    matching = [part.track for part in item.parts if part.name.lower() == voice.lower()]
     if len(matching) == 1:
         return matching[0]
-    if voice.isdecimal() and 1 <= int(voice) <= len(tracks):
-        return tracks[int(voice) - 1]
+    if voice.isdecimal() and 1 <= int(voice) <= len(item.parts):
+        return item.parts[int(voice) - 1].track
+    names = [part.name for part in item.parts]
     known = ", ".join(f"{n} ({name})" if name else str(n) for n, name in enumerate(names, 1))
     raise CaesuraError(
-        f"{song.name} has no single voice '{voice}'; its voices are {known or 'none'}."
+        f"{item.song.name} has no single voice '{voice}'; its voices are {known or 'none'}."
     )
-
-
-def _track_name(song: Song, track: int) -> str:
-    for event in song.tracks[track]:
-        if event.data[:2] == bytes([META, TRACK_NAME]):
-            return event.data[3:].decode("utf-8", "replace").strip()
-    return ""

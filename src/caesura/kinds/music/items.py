@@ -6,24 +6,38 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int8, Shaped
 
-from caesura.errors import CaesuraError, whole_number
+from caesura.errors import CaesuraError
 from caesura.kinds.base import Item
 from caesura.kinds.music.adding import add_part, add_track
-from caesura.kinds.music.metre import SWITCHES, Bar, make_metre, unknown_metre
-from caesura.kinds.music.midi import Song
+from caesura.kinds.music.metre import (
+    BEAT_BEGINS,
+    SWITCHES,
+    Bar,
+    find_bars,
+    make_metre,
+    unknown_metre,
+)
+from caesura.kinds.music.midi import META, Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
 from caesura.kinds.music.parts import Part
 from caesura.kinds.music.refill import refill
 from caesura.kinds.music.rescore import Sound, rescore
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
-from caesura.kinds.music.score import Score
+from caesura.kinds.music.score import TRACK_NAME, Score
 from caesura.kinds.music.struck import STRUCK, begin, make_frames
 from caesura.sequence import Line, Sequence, Span
+
+
+class NamedTrack(NamedTuple):
+    """A track with notes."""
+
+    track: int
+    name: str  # empty if it has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +129,16 @@ class SongItem(MusicItem):
         return Part(self.lanes, self.track, self.grid)
 
     @cached_property
+    def parts(self) -> list[NamedTrack]:
+        """The tracks with notes."""
+        tracks = sorted({lane.voice.track for lane in self.lanes})
+        return [NamedTrack(track, _track_name(self.song, track)) for track in tracks]
+
+    @cached_property
     def complete(self) -> Sequence:
         values = self._keys(self.lanes)
         if self.struck:
-            metre = make_metre(self._bars, self.grid.steps, self.steps_per_beat)
-            values = np.concatenate([values, metre], axis=1)
+            values = np.concatenate([values, self._metre], axis=1)
         return Sequence(values, np.zeros(values.shape, bool))
 
     @property
@@ -163,19 +182,28 @@ class SongItem(MusicItem):
         return base64.b64encode(self.content(filled)).decode("ascii")
 
     def view(self, filled: Any) -> dict[str, Any]:
-        """Return the notes as [key, first step, step after the last, velocity].
+        """Return the notes as [key, first step, step after the last, velocity, part].
 
-        For the original there are also the number of steps, the steps that bars begin at, and the
-        seconds at which steps begin.
+        A part is the number of a track among those with notes, from 1; 0 if it had none before. For
+        the original there are also the names of the parts, the number of steps and how many a
+        quarter note has, the steps that bars and beats begin at, the number of the first bar, and
+        the seconds at which steps begin.
         """
+        number = {part.track: number for number, part in enumerate(self.parts, 1)}
         if filled is not self.original:
-            return {"notes": _notes(type(self)(filled, self.steps_per_beat, self.name).lanes)}
+            lanes = type(self)(filled, self.steps_per_beat, self.name).lanes
+            return {"notes": _notes(lanes, number)}
         ticks = [self.grid.tick(line) for line in range(self.grid.steps + 1)]
         return {
-            "notes": _notes(self.lanes),
+            "notes": _notes(self.lanes, number),
+            "parts": [part.name for part in self.parts],
             "steps": self.grid.steps,
+            "steps_per_beat": self.steps_per_beat,
             "bars": sorted(set(self._bar_lines)),
+            "beats": np.flatnonzero(self._metre[:, BEAT_BEGINS]).tolist(),
+            "first_bar": self.first_bar,
             "seconds": self.song.seconds(ticks),
+            "suffix": self.suffix,
         }
 
     def doubts(self, missing: Bool[np.ndarray, "T D"]) -> list[str]:
@@ -188,16 +216,9 @@ class SongItem(MusicItem):
         ]
 
     def steps_of_bars(self, first: int, stop: int) -> slice:
-        lines, zero = self._bar_lines, self.first_bar
-        first, stop = whole_number("first", first, -(2**31)), whole_number("stop", stop, -(2**31))
-        for bar in (first, stop - 1):
-            if not zero <= bar < zero + len(lines):
-                bars = "1 bar" if len(lines) == 1 else f"{len(lines)} bars"
-                bars += ", from bar 0" if zero == 0 else ""
-                raise CaesuraError(f"{self.name} has no bar {bar}; it has {bars}.")
-        if stop <= first:
-            raise CaesuraError(f"There is no bar from bar {first} to before bar {stop}.")
-        return slice(lines[first - zero], [*lines, self.grid.steps][stop - zero])
+        lines = self._bar_lines
+        first, stop = find_bars(self.name, len(lines), (first, stop), self.first_bar)
+        return slice(lines[first], [*lines, self.grid.steps][stop])
 
     @property
     def first_bar(self) -> int:
@@ -207,6 +228,10 @@ class SongItem(MusicItem):
     @property
     def _bars(self) -> list[Bar]:
         return self.song.metre
+
+    @cached_property
+    def _metre(self) -> Int8[np.ndarray, "T switches"]:
+        return make_metre(self._bars, self.grid.steps, self.steps_per_beat)
 
     @property
     def _bar_lines(self) -> list[int]:
@@ -227,8 +252,8 @@ class ScoreItem(SongItem):
 
     @property
     def first_bar(self) -> int:
-        """Bars have the numbers of the page: an upbeat may have the number 0."""
-        return 0 if self.original.measures[0].number.strip() == "0" else 1
+        number: int = self.original.first_bar
+        return number
 
     @property
     def _bars(self) -> list[Bar]:
@@ -328,8 +353,24 @@ class RollItem(MusicItem):
         raise CaesuraError(f"{self.name} has no bars, which only a song has: count in steps.")
 
 
-def _notes(lanes: list[Lane]) -> list[list[int]]:
-    """Return [MIDI number, first step, step after the last, velocity] of each note."""
-    each = [(lane.key + LOWEST_KEY, note) for lane in lanes for note in lane.notes]
-    notes = [[key, note.first, note.stop, note.velocity] for key, note in each]
+def _notes(lanes: list[Lane], number: dict[int, int]) -> list[list[int]]:
+    """Return [MIDI number, first step, step after the last, velocity, part] of each note."""
+    notes = [
+        [
+            lane.key + LOWEST_KEY,
+            note.first,
+            note.stop,
+            note.velocity,
+            number.get(lane.voice.track, 0),
+        ]
+        for lane in lanes
+        for note in lane.notes
+    ]
     return sorted(notes, key=lambda note: (note[1], note[0]))
+
+
+def _track_name(song: Song, track: int) -> str:
+    for event in song.tracks[track]:
+        if event.data[:2] == bytes([META, TRACK_NAME]):
+            return event.data[3:].decode("utf-8", "replace").strip()
+    return ""

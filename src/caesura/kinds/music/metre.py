@@ -16,8 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int8
 
+from caesura.errors import CaesuraError, whole_number
+
 BEATS = 6
 SWITCHES = 4 + BEATS
+BEAT_BEGINS = 1  # the number of the switch that says so
 OF_THE_GRID = (2, 3)  # eighth notes, and whether it divides by three
 ROUNDING = 1e-6  # of a step
 
@@ -46,6 +49,39 @@ def beat_of(count: int | Fraction, unit: Fraction) -> Fraction:
     (Fraction(3, 2), Fraction(1, 1))
     """
     return 3 * unit if unit < 1 and count > 3 and count % 3 == 0 else unit
+
+
+def find_bars(name: str, count: int, numbers: tuple[int, int], zero: int = 1) -> tuple[int, int]:
+    """Return the places of some bars, from 0: that of the first, and of the one after the last.
+
+    Parameters
+    ----------
+    name
+        What error messages call the piece.
+    count
+        How many bars it has.
+    numbers
+        The number of the first bar, and of the one after the last.
+    zero
+        The number of the first bar of the piece.
+
+    Raises
+    ------
+    CaesuraError
+        If there are no such bars.
+    """
+    first, stop = (
+        whole_number(word, number, -(2**31))
+        for word, number in zip(("first", "stop"), numbers, strict=True)
+    )
+    for bar in (first, stop - 1):
+        if not zero <= bar < zero + count:
+            bars = "1 bar" if count == 1 else f"{count} bars"
+            bars += ", from bar 0" if zero == 0 else ""
+            raise CaesuraError(f"{name} has no bar {bar}; it has {bars}.")
+    if stop <= first:
+        raise CaesuraError(f"There is no bar from bar {first} to before bar {stop}.")
+    return first - zero, stop - zero
 
 
 def make_metre(bars: list[Bar], steps: int, steps_per_beat: int) -> Int8[np.ndarray, "T switches"]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.files import cannot_read, write_bytes
-from caesura.kinds.music.metre import Bar, beat_of
+from caesura.kinds.music.metre import Bar, beat_of, find_bars
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
 from caesura.sequence import runs
 
@@ -158,8 +158,36 @@ class Song:
         return b"".join(chunks) + self.rest
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the song to a file, completely or not at all."""
-        write_bytes(path, self.to_bytes())
+        """Write the song to a file, completely or not at all: sound if its name ends in .wav."""
+        if is_sound(path):
+            self.save_sound(path)
+        else:
+            write_bytes(path, self.to_bytes())
+
+    def save_sound(self, path: str | os.PathLike[str], bars: tuple[int, int] | None = None) -> None:
+        """Write what the song sounds like to a WAV file, played by a piano and without drums.
+
+        Parameters
+        ----------
+        path
+            The file.
+        bars
+            The number of the first bar, from 1, and of the one after the last; all by default. Only
+            notes that begin in these bars are heard.
+
+        Raises
+        ------
+        CaesuraError
+            If there are no such bars, or they last longer than 30 minutes.
+        """
+        from caesura.kinds.music.sound import write_sound  # which plays songs
+
+        if bars is None:
+            write_sound(path, self)
+            return
+        starts = [*(ceil(start) for start in self.bars), self.end]
+        first, stop = find_bars(self.name, len(starts) - 1, bars)
+        write_sound(path, self, (starts[first], starts[stop]))
 
     def __repr__(self) -> str:
         return f"<Song: {len(self.tracks)} tracks, {self.end} ticks, {self.ticks_per_beat} a beat>"
@@ -216,6 +244,11 @@ class Song:
         """All events of a kind, in the order of their ticks."""
         found = [event for track in self.tracks for event in track if event.data[:2] == kind]
         return sorted(found, key=lambda event: event.tick)
+
+
+def is_sound(path: str | os.PathLike[str]) -> bool:
+    """Return whether the name of a file is that of a sound file."""
+    return os.fspath(path).lower().endswith(".wav")
 
 
 def read_midi(path: str | os.PathLike[str]) -> bytes:

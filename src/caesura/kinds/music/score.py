@@ -11,7 +11,7 @@ from typing import NamedTuple
 from caesura.errors import CaesuraError
 from caesura.files import read_small, write_bytes
 from caesura.kinds.music import mxl
-from caesura.kinds.music.metre import Bar
+from caesura.kinds.music.metre import Bar, find_bars
 from caesura.kinds.music.midi import (
     END_OF_TRACK,
     LAST_TICK,
@@ -21,8 +21,10 @@ from caesura.kinds.music.midi import (
     TEMPO,
     Event,
     Song,
+    is_sound,
 )
 from caesura.kinds.music.musicxml import Group, Mark, Measure, Part, ScoreReader, read_parts
+from caesura.kinds.music.sound import write_sound
 from caesura.kinds.xml import as_utf8
 
 TRACK_NAME = 3
@@ -102,8 +104,39 @@ class Score:
         return self.xml if self.archive is None else mxl.repack(self.archive, self.xml, self.name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the score to a file, all of it or nothing; it is compressed if the name says so."""
-        write_bytes(path, self.packed(os.fspath(path).lower().endswith(".mxl")).to_bytes())
+        """Write the score to a file, completely or not at all.
+
+        It is compressed if the name ends in .mxl, and sound if it ends in .wav.
+        """
+        if is_sound(path):
+            self.save_sound(path)
+        else:
+            write_bytes(path, self.packed(os.fspath(path).lower().endswith(".mxl")).to_bytes())
+
+    def save_sound(self, path: str | os.PathLike[str], bars: tuple[int, int] | None = None) -> None:
+        """Write what the score sounds like to a WAV file, played by a piano.
+
+        Parameters
+        ----------
+        path
+            The file.
+        bars
+            The number of the first bar, as `caesura fill` counts them, and of the one after the
+            last; all by default. Only notes that begin in these bars are heard.
+
+        Raises
+        ------
+        CaesuraError
+            If there are no such bars, or they last longer than 30 minutes.
+        """
+        song = self.song(1)
+        if bars is None:
+            write_sound(path, song)
+            return
+        starts = [int(measure.start * song.ticks_per_beat) for measure in self.measures]
+        starts.append(song.end)
+        first, stop = find_bars(self.name, len(self.measures), bars, self.first_bar)
+        write_sound(path, song, (starts[first], starts[stop]))
 
     def packed(self, is_packed: bool) -> "Score":
         """Return the same score as compressed MusicXML, or as MusicXML that is not compressed."""
@@ -149,6 +182,11 @@ class Score:
             if not any(measure.groups for measure in part.measures):
                 found[Stream(number, "1")] = None
         return list(found)
+
+    @property
+    def first_bar(self) -> int:
+        """The number of the first bar: bars are numbered as on the page, an upbeat may be bar 0."""
+        return 0 if self.measures[0].number.strip() == "0" else 1
 
     @property
     def metre(self) -> list[Bar]:
