@@ -58,13 +58,19 @@ COLUMNS = (*NUMBERS, "range", "nats", "above : below")
 class Gap(NamedTuple):
     """A stretch of a piece that is taken out: what is missing of the keys, and rivals for it."""
 
-    item: SongItem
+    piece: SongItem
+    item: SongItem  # the piece, or if only a part is taken out, one that says so itself
     lost: np.ndarray  # what is missing of the whole piece, [steps, components]
     span: Span
     missing: np.ndarray  # of the stretch, [steps, keys]
     truth: np.ndarray
     before: np.ndarray
     after: np.ndarray
+
+    @property
+    def asked(self) -> np.ndarray | None:
+        """What a filler is told to be missing."""
+        return self.lost if self.item is self.piece else None
 
     def filled(self, piece: np.ndarray) -> np.ndarray:
         """The stretch with the keys of a piece where they are missing."""
@@ -160,6 +166,7 @@ def take_out(item: SongItem, span: Span, tracks: list[int], turn: int) -> Gap | 
     The tracks that begin notes there take turns.
     """
     here, size = slice(span.start, span.stop), span.stop - span.start
+    piece = item
     frames, lost = item.complete.values[:, :KEYS], np.zeros(item.complete.values.shape, bool)
     lost[here, :KEYS] = True
     if tracks:
@@ -176,7 +183,7 @@ def take_out(item: SongItem, span: Span, tracks: list[int], turn: int) -> Gap | 
         np.where(missing, frames[here.start + shift : here.stop + shift], truth)
         for shift in (-size, size)
     )
-    return Gap(item, lost, span, missing, truth, before, after)
+    return Gap(piece, item, lost, span, missing, truth, before, after)
 
 
 def _frames_of(item: SongItem, track: int) -> np.ndarray:
@@ -204,7 +211,7 @@ def fill_all(filler: Any, gaps: list[Gap], strategies: list[str], seed: int) -> 
     for strategy in strategies:
         draws = filler.kind.fewer_draws.get(strategy, filler.kind.draws)
         fills = filler.fill_many(
-            Request(gap.item, gap.lost, draws, draws, strategy, seed + number)
+            Request(gap.item, gap.asked, draws, draws, strategy, seed + number)
             for number, gap in enumerate(gaps)
         )
         pairs = list(zip(gaps, fills, strict=True))
@@ -217,7 +224,7 @@ def fill_all(filler: Any, gaps: list[Gap], strategies: list[str], seed: int) -> 
             if has_echo:
                 filled[f"{strategy}: draws"] = drawn
         nats[strategy] = [
-            -filler.log_prob(gap.item, missing=gap.lost, strategy=strategy, seed=seed)
+            -filler.log_prob(gap.piece, missing=gap.lost, strategy=strategy, seed=seed)
             for gap in gaps
         ]
     return Fills(gaps, filled, nats)
