@@ -58,6 +58,7 @@ lint: .venv/.ready  ## check style and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m mypy --config-file benchmarks/mypy.ini benchmarks
 
 bench: .venv/.ready  ## measure the table of docs/performance.md
 	$(PY) benchmarks/strategies.py

@@ -95,7 +95,7 @@ def main() -> None:
 
 def measure(asked: argparse.Namespace) -> None:
     filler = caesura.load(asked.model)
-    if not filler.kind.struck:
+    if not filler.kind.struck:  # type: ignore[attr-defined]
         raise CaesuraError("The model does not tell a note that is struck from one that is held.")
     named = filler.strategy if asked.strategies is None else asked.strategies
     strategies = [] if named == "none" else named.split(",")

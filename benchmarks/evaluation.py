@@ -102,7 +102,7 @@ def rows(hidden: int, gaps: int, some: int) -> list[Row]:
 
 def flops(row: Row, texts: int) -> float:
     """Two for each weight of a cell's recurrence and of the head, and one pass over the text."""
-    cell, head = row.net.forward.cells[0].W_h.size, row.net.head.W_y.size
+    cell, head = row.net.forward.cells[0].W_h.size, row.net.head.W_y.size  # type: ignore[attr-defined]
     directions = 2 if row.net.backward.cells else 1
     text = texts * STRETCH * directions * cell / row.gaps
     return 2 * row.asked * (text + row.chains * (row.cell_steps * cell + row.heads * head))

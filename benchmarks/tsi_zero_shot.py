@@ -53,7 +53,7 @@ def measure(
     """Return our error, the share inside, that of interpolation, and seconds of the processor."""
     task, clock = tsi_bench.load(name, pattern, seed), tsi_bench.time.process_time()
     seen = tables(task.train, task.joined)
-    filler = caesura.load("series").fitted(seen)
+    filler = caesura.load("series").fitted(seen)  # type: ignore[attr-defined]
     if budget:
         filler = tune(filler, seen, budget, seed=seed).filler
     part = Part(*(array[::every] for array in task.test))

@@ -99,7 +99,7 @@ def who(pieces: list[Song]) -> tuple[int, int]:
         missing[steps, :88] = True
         written = replace(item, original=item.write(item.complete.values, missing))
         before, after = (
-            {(lane.key, note.first, lane.voice.track) for lane in one.lanes for note in lane.notes}
+            {(lane.key, note.first, lane.voice.track) for lane in one.lanes for note in lane.notes}  # type: ignore[attr-defined]
             for one in (item, written)
         )
         inside = [note for note in after if steps.start <= note[1] < steps.stop]
@@ -138,8 +138,8 @@ def main() -> None:
         total = np.zeros_like(together)
         for number, piece in enumerate(pieces):
             item = filler.kind.open(piece)
-            last = min(asked.bars, len(item.song.bars))
-            steps, track = item.steps_of_bars(1, last + 1), find_track(item, voice)
+            last = min(asked.bars, len(item.song.bars))  # type: ignore[attr-defined]
+            steps, track = item.steps_of_bars(1, last + 1), find_track(item, voice)  # type: ignore[attr-defined]
             arranged = Composition(gaps=((1, last + 1),), voice=voice).arrange(item)
             fills = [
                 filler.kind.open(filler.fill(arranged, seed=number, strategy=strategy).best)

@@ -136,7 +136,7 @@ def by_model(name: str) -> Fill:
 
     def fill(seen: np.ndarray) -> dict[str, np.ndarray]:
         fills = filler.fill_many(list(seen))
-        low, high = zip(*(one.quantile([0.05, 0.95]) for one in fills), strict=True)
+        low, high = zip(*(one.quantile([0.05, 0.95]) for one in fills), strict=True)  # type: ignore[attr-defined]
         means = [mean(one) for one in fills]
         medians = [one.best for one in fills]
         parts = {"caesura": means, "median": medians, "low": low, "high": high}
