@@ -1,4 +1,4 @@
-"""The cards of the models that come with the library: their own records, and measurements.
+"""The card of the model `text`: its own record, and measurements. (`music_card.py` is for music.)
 
     python benchmarks/cards.py make text a.model b.model   the file, of nets trained one by one
     python benchmarks/cards.py measure text    on test data; the results go to benchmarks/cards/
@@ -29,7 +29,7 @@ from caesura.filler import join
 from caesura.kinds import KINDS, Kind
 from caesura.kinds.text.alphabet import PAPER
 from caesura.modelfile import read_info
-from caesura.scoring.calibration import BINS, KeyTally, SymbolTally
+from caesura.scoring.calibration import BINS, SymbolTally
 from caesura.scoring.gaps import score_gaps, score_positions
 from caesura.strategies import STRATEGIES
 from caesura.training.recipe import OLD_NAMES, choose
@@ -37,11 +37,6 @@ from caesura.training.recipe import OLD_NAMES, choose
 RESULTS = Path(__file__).parent / "cards"
 GAP, MARGIN = 5, 10
 STEPS = 300_000  # of a test split, from its beginning: one pass over them for every strategy
-COLUMNS = {"categorical": SymbolTally.columns, "binary": KeyTally.columns}
-STATEMENT = {
-    "categorical": "the likeliest character is the right one",
-    "binary": "a key sounds, for each of the 88 keys",
-}
 
 
 class Card(NamedTuple):
@@ -51,7 +46,6 @@ class Card(NamedTuple):
     serves: str
     fails: str
     gaps: dict[str, int]  # by strategy, how many of each set: some are slow
-    options: dict[str, dict[str, int]]
 
 
 CARDS = {
@@ -65,22 +59,6 @@ CARDS = {
         "readings of gaps of more than eight characters are wrong (docs/decoding.md). It has "
         "learnt the biases of its source.",
         gaps={"search": 200, "sir": 1_000, "nade": 5_000, "oneway": 5_000, "onegram": 5_000},
-        options={},
-    ),
-    "music": Card(
-        sets=("nottingham", "musedata", "piano_midi"),
-        serves="Missing beats or bars of tonal piano, chamber and folk music on a grid of eighth "
-        "notes, and several fills to choose from, at once: the default strategy, `bothways`, "
-        "compiles nothing. By `sir`, which takes seconds, gaps have 2 to 6 % fewer nats (below). "
-        "The best fill is the draw whose notes agree best with those of all draws, among those "
-        "with a usual number of notes: the most probable draw would have too few. If another "
-        "place of the piece is similar enough, the best fill is a copy of that place.",
-        fails="It only sees which of the 88 keys sound at each eighth note. It does not see "
-        "dynamics, the pedal, drums or rhythms finer than the grid, and cannot tell a long note "
-        "from a note that is played again. Fills in styles other than those of its sources are "
-        "guesses.",
-        gaps={"bothways": 2_000, "sir": 500, "nade": 2_000, "oneway": 2_000, "onegram": 2_000},
-        options={},
     ),
 }
 
@@ -132,7 +110,7 @@ def measure(name: str, share: float, only: str | None = None) -> None:
         for strategy, most in card.gaps.items():
             if only not in (None, strategy):
                 continue
-            options = card.options.get(strategy) or filler.kind.strategy_options.get(strategy, {})
+            options = filler.kind.strategy_options.get(strategy, {})
             method = filler.method(STRATEGIES[strategy](**options))
             limit = max(1, int(most * share))
             asked = (method.net, method.strategy, sequences)
@@ -174,7 +152,6 @@ def write(name: str) -> None:
 
 def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
     card, training = CARDS[name], info["training"]
-    frame = next(iter(info["nets"].values()))["frame"]["name"]
     default = pretrained.default_strategy(name) or info["strategy"]
     calibration = {s: r[default]["calibration"] for s, r in results["sets"].items()}
     parts = [
@@ -185,7 +162,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         f"**For:** {card.serves}",
         f"**Not for:** {card.fails}",
         "## Data",
-        _table(
+        table(
             ["set", "what", "licence"],
             [[f"`{s}`", DATASETS[s].description, DATASETS[s].licence] for s in card.sets],
         ),
@@ -194,9 +171,9 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         "`{fingerprint}`. Nothing below was seen in training.".format(**training["data"]),
         "## Recipe",
         "```\n" + "\n".join(commands(name, info, card)) + "\n```",
-        _table(
+        table(
             ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
-            [_net(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
+            [net_row(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
         ),
         f"Seed {training['seed']}; "
         + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
@@ -205,7 +182,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         f"Nats of a whole gap, with the standard error. The gaps are spread evenly over the first "
         f"{results['steps']} steps of the test split (or all of it), at least {results['margin']} "
         f"steps from the ends. ({results['machine']}.) Not measured: {_unmeasured(results)}.",
-        _table(
+        table(
             ["set", "strategy", "NLL", "± SE", "gaps", "calibration error"],
             [
                 [
@@ -221,11 +198,11 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
             ],
         ),
         "## Calibration",
-        f"Each step of a gap is predicted by itself. The statement is that {STATEMENT[frame]}. The "
-        f"calibration error is the mean difference between the stated share and the true share, in "
-        f"{BINS} bins. With `{default}`, the default, by position in the gap:",
-        _table(
-            ["set", "position", *COLUMNS[frame].values()],
+        f"Each step of a gap is predicted by itself. The statement is that the likeliest character "
+        f"is the right one. The calibration error is the mean difference between the stated share "
+        f"and the true share, in {BINS} bins. With `{default}`, the default, by position:",
+        table(
+            ["set", "position", *SymbolTally.columns.values()],
             [
                 [f"`{s}`", str(step + 1), *(f"{c[step]:.3f}" for c in said["by_position"].values())]
                 for s, said in calibration.items()
@@ -233,7 +210,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
             ],
         ),
         "By what is stated, at all positions:",
-        _table(
+        table(
             ["set", "statements", "stated", "true"],
             [
                 [f"`{s}`", str(b["statements"]), f"{b['stated']:.3f}", f"{b['true']:.3f}"]
@@ -252,7 +229,7 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     recipes: dict[str, list[str]] = {}
     for record in records.values():
         first = record.get("before", record)
-        recipes.setdefault(_settings(name, kind, first), []).append(first["recipe"])
+        recipes.setdefault(settings_of(name, kind, first), []).append(first["recipe"])
     of_kind = " ".join(f"--set {k}={v}" for k, v in _kind_settings(info["kind"]).items())
     trainings = {
         f"{'-'.join(names)}.model": f"--recipe {','.join(names)} {settings} {of_kind}"
@@ -261,7 +238,7 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     seed = info["training"]["seed"]
     start = " ".join(["caesura", "train", name, *card.sets])
     further = {
-        f"{net}.model": f"--recipe {record['recipe']} {_settings(name, kind, record)}"
+        f"{net}.model": f"--recipe {record['recipe']} {settings_of(name, kind, record)}"
         for net, record in records.items()
         if "before" in record
     }
@@ -276,7 +253,7 @@ def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
     ]
 
 
-def _settings(name: str, kind: type[Kind], record: dict[str, Any]) -> str:
+def settings_of(name: str, kind: type[Kind], record: dict[str, Any]) -> str:
     """The fields that differ from those of the recipe, as options."""
     plain = choose(record["recipe"], name, kind.options, {}).recipe
     own = {OLD_NAMES.get(k, k): v for k, v in record["fields"].items()}
@@ -289,9 +266,7 @@ def _setting(field: str, value: Any) -> str:
 
 
 def _kind_settings(kind: dict[str, Any]) -> dict[str, Any]:
-    if kind["name"] == "text":
-        return {"alphabet": "paper"} if kind["fields"]["alphabet"] == PAPER else {}
-    return dict(kind["fields"])
+    return {"alphabet": "paper"} if kind["fields"]["alphabet"] == PAPER else {}
 
 
 def _listed(value: Any) -> Any:
@@ -299,7 +274,7 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _net(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[str]:
+def net_row(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[str]:
     cells = f"{net['layers']} × {net['hidden']} {net['cell']}" if net["layers"] else "none"
     row = [name, f"`{record['recipe']}`" if record else "", cells, str(net["parameters"])]
     if record is None:
@@ -317,7 +292,7 @@ def _called(strategy: str, options: dict[str, int]) -> str:
     return f"`{strategy}`" + "".join(f", {name} {value}" for name, value in options.items())
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

@@ -21,7 +21,7 @@ GAP, AROUND, FILLS = 5, 200, 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", choices=SETS)
+    parser.add_argument("model", help="of text, or of music in eighths, as the sets are")
     parser.add_argument("--data", help="the data directory")
     parser.add_argument("--gaps", type=int, default=200, help="scored for each set")
     parser.add_argument("--strategies", default="nade,sir,oneway,onegram")
@@ -30,7 +30,7 @@ def main() -> None:
     print(
         "| set | strategy | NLL | ± SE | wall s a fill | CPU s a fill |\n|---|---|---|---|---|---|"
     )
-    for name in SETS[given.model]:
+    for name in SETS[filler.kind.name]:
         pieces = datasets.load(name, "test", given.data, limit=60_000)
         for strategy in given.strategies.split(","):
             try:

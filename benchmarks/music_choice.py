@@ -1,6 +1,6 @@
 """Which of the fills drawn for a gap in music should be the answer, and how many draws are enough.
 
-    CAESURA_DATA=DATA python benchmarks/music_choice.py [--split valid] [--gaps 60]
+    CAESURA_DATA=DATA python benchmarks/music_choice.py --model FILE [--split valid] [--gaps 60]
         [--lengths 5,8,32] [--strategy bothways] [--draws 8,24]
 
 Gaps are spread evenly over a split of each set. Every rule chooses among the same draws. Its notes
@@ -51,13 +51,14 @@ RULES: dict[str, Choice] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", required=True, help="of music in eighths, as the sets are")
     parser.add_argument("--split", default="valid")
     parser.add_argument("--gaps", type=int, default=60, help="of each length in each set")
     parser.add_argument("--lengths", default="5,8,32")
     parser.add_argument("--strategy", default="bothways")
     parser.add_argument("--draws", default="8,24")
     given = parser.parse_args()
-    filler = caesura.load("music")
+    filler = caesura.load(given.model)
     counts = list(map(int, given.draws.split(",")))
     print(f"| steps | draws | rule | notes: {', '.join(SETS)} | F1 | nats |")
     print("|---:|---:|---|---|---:|---:|")

@@ -1,23 +1,35 @@
-"""How often a voice that was written anew is silent or doubled.
+"""How often a voice that was written anew is silent, doubled, or crosses the next voice.
 
-    python benchmarks/voices.py --data DATA [--pieces 2] [--bars 9] [--voice Tenor]
+    python benchmarks/voices.py --data DATA [--pieces 10] [--bars 9] [--voice Tenor] [--model NAME]
+    python benchmarks/voices.py --songs a.mid b.musicxml --voice Tenor
+    python benchmarks/voices.py --data DATA --pieces 77 --who
 
 DATA is a directory with `music/jsb16_separated.npz`: chorales of four voices. Each becomes a song
-of four tracks. One voice of its first bars is filled as by `caesura fill music --voice`, and the
-steps at which its track has no note, or more than one, are counted: for the chorale and the fill.
+of four tracks. Songs may also be files of your own. A voice of their first bars is filled as by
+`caesura fill music --voice`. Of its track, the steps are counted at which it has no note, more than
+one, a note beyond one of the next higher or lower voice, or the same as in the song: in the song as
+it was, in the fill, and in a fill by the model alone, without the rule that a voice has one note at
+a time. Without --voice, each of the four voices is filled in turn.
+
+With --who, nothing is filled: the notes of two bars are given back as keys, and the notes that get
+to the voice that they came from are counted.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import caesura
-from caesura.kinds import Composition, Song
+from caesura.kinds import Composition, Music, Song
+from caesura.kinds.music.arrange import find_track
 from caesura.kinds.music.midi import END_OF_TRACK, META, NOTE_OFF, NOTE_ON, Event
+from caesura.kinds.music.notes import make_roll
 from caesura.sequence import runs
 
 VOICES = ("Soprano", "Alto", "Tenor", "Bass")
+COUNTS = ("silent", "doubled", "crossing", "as in the song", "all")
 TICKS = 120  # of a sixteenth note
 
 
@@ -45,35 +57,96 @@ def song_of(pitches: np.ndarray) -> Song:
     return Song(4 * TICKS, tuple(tracks))
 
 
-def counts(item, track: int, steps: slice) -> tuple[int, int, int]:
-    """Steps at which a track is silent, steps at which it is doubled, and all steps."""
-    sounding = np.zeros(item.grid.steps, int)
-    for lane in item.lanes:
-        for note in lane.notes if lane.voice.track == track else []:
-            sounding[note.first : note.stop] += 1
-    inside = sounding[steps]
-    return int((inside == 0).sum()), int((inside > 1).sum()), len(inside)
+def ranked(item) -> dict[int, np.ndarray]:
+    """The rolls of all tracks with notes, from the highest on average to the lowest."""
+    tracks = {lane.voice.track for lane in item.lanes}
+    rolls = {
+        track: make_roll([n for n in item.lanes if n.voice.track == track], item.grid) > 0
+        for track in tracks
+    }
+    return dict(sorted(rolls.items(), key=lambda one: -np.nonzero(one[1])[1].mean()))
+
+
+def counts(item, original, track: int, steps: slice) -> list[int]:
+    """Steps at which a track is silent, doubled, or beyond its neighbours, and so on."""
+    rolls, truth, keys = ranked(item), ranked(original), np.arange(88)
+    order = list(truth)
+    own = rolls[track][steps]
+    lowest, highest = (np.where(own, keys, 99).min(axis=1), np.where(own, keys, -1).max(axis=1))
+    crossing = np.zeros(len(own), bool)
+    at = order.index(track)
+    for number, other in enumerate(order):
+        if abs(number - at) == 1:
+            theirs = rolls[other][steps]
+            if number < at:  # it is above
+                crossing |= highest > np.where(theirs, keys, 99).min(axis=1)
+            else:
+                crossing |= lowest < np.where(theirs, keys, -1).max(axis=1)
+    sounding = own.sum(axis=1)
+    same = (own == truth[track][steps]).all(axis=1)
+    found = [sounding == 0, sounding > 1, crossing, same]
+    return [*(int(each.sum()) for each in found), len(own)]
+
+
+def who(pieces: list[Song]) -> tuple[int, int]:
+    """How many notes of bars 2 and 3 get back to their own tracks, and how many there are."""
+    own = every = 0
+    for piece in pieces:
+        item = Music(4, struck=True).open(piece)
+        steps = item.steps_of_bars(2, 4)
+        missing = np.zeros(item.sequence.values.shape, bool)
+        missing[steps, :88] = True
+        written = replace(item, original=item.write(item.complete.values, missing))
+        before, after = (
+            {(lane.key, note.first, lane.voice.track) for lane in one.lanes for note in lane.notes}
+            for one in (item, written)
+        )
+        inside = [note for note in after if steps.start <= note[1] < steps.stop]
+        every += len(inside)
+        own += sum(note in before for note in inside)
+    return own, every
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--pieces", type=int, default=2)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--songs", nargs="*", default=[])
+    parser.add_argument("--pieces", type=int, default=10)
     parser.add_argument("--bars", type=int, default=9)
-    parser.add_argument("--voice", choices=VOICES, default="Tenor")
+    parser.add_argument("--voice")
+    parser.add_argument("--model", default="music")
+    parser.add_argument("--who", action="store_true")
     asked = parser.parse_args()
-    filler = caesura.load("music")
-    track, total = VOICES.index(asked.voice), np.zeros((2, 3), int)
-    for number, pitches in enumerate(chorales(asked.data)[: asked.pieces]):
-        item = filler.kind.open(song_of(pitches))
-        last = min(asked.bars, len(item.song.bars))
-        steps = item.steps_of_bars(1, last + 1)
-        arranged = Composition(gaps=((1, last + 1),), voice=asked.voice).arrange(item)
-        filled = filler.kind.open(filler.fill(arranged, seed=number).best)
-        each = [counts(one, track, steps) for one in (item, filled)]
-        total += each
-        print(f"{number}: silent, doubled and all steps: chorale {each[0]}, fill {each[1]}")
-    print(f"together: chorale {total[0].tolist()}, fill {total[1].tolist()}")
+    if not (asked.data or asked.songs):
+        parser.error("specify --data or --songs")
+    pieces = asked.songs or [song_of(each) for each in chorales(asked.data)[: asked.pieces]]
+    if asked.who:
+        print("notes that get back to their voice: {} of {}".format(*who(pieces)))
+        return
+    filler = caesura.load(asked.model)
+    names = ("as it was", "by the model alone", "filled")
+    together = np.zeros((len(names), len(COUNTS)), int)
+    for voice in [asked.voice] if asked.voice else VOICES:
+        total = np.zeros_like(together)
+        for number, piece in enumerate(pieces):
+            item = filler.kind.open(piece)
+            last = min(asked.bars, len(item.song.bars))
+            steps, track = item.steps_of_bars(1, last + 1), find_track(item, voice)
+            arranged = Composition(gaps=((1, last + 1),), voice=voice).arrange(item)
+            fills = [
+                filler.kind.open(filler.fill(one, seed=number).best)
+                for one in (replace(arranged, sings=False), arranged)
+            ]
+            total += [counts(one, item, track, steps) for one in (item, *fills)]
+        show(voice, names, total)
+        together += total
+    show("together", names, together)
+
+
+def show(title: str, names: tuple[str, ...], counted: np.ndarray) -> None:
+    """Print one line for each row."""
+    for name, row in zip(names, counted.tolist(), strict=True):
+        print(f"{title}, {name}:", *(f"{n} {c}" for c, n in zip(COUNTS, row, strict=True)))
 
 
 if __name__ == "__main__":

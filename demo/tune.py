@@ -2,6 +2,7 @@
 
 from caesura.kinds.music.midi import (
     END_OF_TRACK,
+    META,
     NOTE_OFF,
     NOTE_ON,
     TEMPO,
@@ -9,6 +10,7 @@ from caesura.kinds.music.midi import (
     Event,
     Song,
 )
+from caesura.kinds.music.score import TRACK_NAME
 
 TITLE = "Greensleeves"
 ERASED = (6, 8)  # from bar 6 to before bar 8, counted from 1
@@ -63,7 +65,11 @@ def song() -> Song:
         Event(0, TEMPO + b"\3" + microseconds_per_beat.to_bytes(3, "big")),
         Event(end, END_OF_TRACK + b"\0"),
     )
-    tracks = (conductor, _track(melody, 0, 88, end), _track(chords, 1, 56, end))
+    tracks = (
+        conductor,
+        _track(b"Melody", melody, 0, 88, end),
+        _track(b"Chords", chords, 1, 56, end),
+    )
     return Song(2 * EIGHTH, tracks)
 
 
@@ -78,10 +84,13 @@ def _melody(words: list[str], at: int) -> list[Note]:
     return notes
 
 
-def _track(notes: list[Note], channel: int, velocity: int, end: int) -> tuple[Event, ...]:
+def _track(
+    name: bytes, notes: list[Note], channel: int, velocity: int, end: int
+) -> tuple[Event, ...]:
     events = [Event(end, END_OF_TRACK + b"\0")]
     for key, start, stop in notes:
         events.append(Event(start * EIGHTH, bytes([NOTE_ON | channel, key, velocity])))
         events.append(Event(stop * EIGHTH, bytes([NOTE_OFF | channel, key, 64])))
     # At one tick the old notes end before the new ones begin, and all before the track ends.
-    return tuple(sorted(events, key=lambda event: (event.tick, event.data)))
+    events.sort(key=lambda event: (event.tick, event.data))
+    return (Event(0, bytes([META, TRACK_NAME, len(name)]) + name), *events)

@@ -3,12 +3,15 @@
 import string
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import numpy as np
 
 from caesura.filler import Filler
 from caesura.kinds import Music, Text
-from caesura.nets.frames import Binary, Categorical
+from caesura.kinds.music.metre import SWITCHES
+from caesura.kinds.music.roll import KEYS
+from caesura.nets.frames import Binary, Categorical, Keys
 from caesura.nets.rnn import bidirectional, onegram, unidirectional
 
 GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
@@ -27,6 +30,14 @@ def greek_filler() -> Filler:
 
 def music_filler() -> Filler:
     return _filler(Music(2), Binary(88), "bernoulli")
+
+
+def keys_filler() -> Filler:
+    """One for keys that are silent, held or struck; it likes silence, as music does."""
+    frame = Keys(KEYS + SWITCHES, SWITCHES)
+    net = bidirectional(jax.random.key(0), frame, head="orderless", hidden=5, head_hidden=5)
+    net = eqx.tree_at(lambda net: net.head.b_y, net, net.head.b_y - 2)
+    return Filler(Music(0, struck=True), {"bidirectional": net}, "bothways")
 
 
 def _filler(kind, frame, head) -> Filler:

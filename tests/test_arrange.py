@@ -196,7 +196,7 @@ def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
     wishes = "--gap 1:3 --unit steps --keep top --forbid C3-B3 --samples 1"
     assert ask("fill", "music", song, *wishes.split(), "-o", out) == f"{out}\n"
     kind = caesura.load("music").kind
-    before, after = (kind.open(path).sequence.values for path in (song, out))
+    before, after = (kind.open(path).roll for path in (song, out))
     top = 87 - np.argmax(before[:, ::-1], axis=1)
     np.testing.assert_array_equal(87 - np.argmax(after[:, ::-1], axis=1), top)
     assert not after[1:3, parse_keys("C3-B3")].any()

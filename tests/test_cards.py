@@ -29,7 +29,7 @@ TINY |= {"steps": 2, "valid_steps": 50}
 def made(tmp_path, monkeypatch):
     filler = caesura.train([TEXT] * 2, kind="text", recipe="nade,rnn", seed=3, **TINY)
     filler.save(tmp_path / "text.safetensors", dtype="bfloat16")
-    card = cards.CARDS["text"]._replace(gaps={"search": 3, "nade": 5, "onegram": 9}, options={})
+    card = cards.CARDS["text"]._replace(gaps={"search": 3, "nade": 5, "onegram": 9})
     write_sums(tmp_path)
     monkeypatch.setattr(pretrained, "DIRECTORY", tmp_path)
     monkeypatch.setattr(cards, "RESULTS", tmp_path / "results")

@@ -122,12 +122,14 @@ def test_an_item_is_parsed_once_and_tells_what_a_page_draws(monkeypatch):
     assert len(Music(4).open(item).sequence) == 2 * len(item.sequence)  # another grid
     monkeypatch.setattr(items, "find_lanes", None)  # everything is known already
     view = item.view(item.original)
-    assert view.keys() == {"notes", "steps", "bars", "seconds"}
+    assert view["parts"] == ["Freude", ""]  # not the drums
+    assert (view["steps_per_beat"], view["first_bar"], view["suffix"]) == (2, 1, ".mid")
+    assert view["beats"] == list(range(0, 64, 2))
     assert view["steps"] == 64
     assert view["bars"] == list(range(0, 64, 8))
     assert (len(view["seconds"]), view["seconds"][:3]) == (65, [0.0, 0.25, 0.5])
     assert view["seconds"][20:22] == [5.0, 5.2]  # the tempo has changed
-    assert view["notes"][:3] == [[43, 0, 8, 60], [64, 0, 2, 90], [64, 2, 4, 90]]
+    assert view["notes"][:3] == [[43, 0, 8, 60, 2], [64, 0, 2, 90, 1], [64, 2, 4, 90, 1]]
     assert json.loads(json.dumps(view)) == view
     assert item.write(item.sequence.values, item.missing) == tune
 
@@ -137,7 +139,15 @@ def test_what_is_filled_can_be_drawn_too():
     missing = np.zeros((8, 88), bool)
     missing[3:5, C] = True
     filled = item.write(np.ones((8, 88), np.int8), missing)
-    assert item.view(filled) == {"notes": [[60, 0, 1, 70], [60, 3, 5, 70]]}
+    assert item.view(filled) == {"notes": [[60, 0, 1, 70, 1], [60, 3, 5, 70, 1]]}
+
+
+def test_a_part_keeps_its_number_though_another_has_lost_its_notes():
+    item = Music().open_content(content(ode_to_joy()))
+    missing = np.zeros((64, 88), bool)
+    missing[:, 60 - 21 :] = True
+    notes = item.view(item.write(np.zeros((64, 88), np.int8), missing))["notes"]
+    assert {part for *_, part in notes} == {2}
 
 
 def test_a_roll_is_the_content_of_a_numpy_file(tmp_path):

@@ -50,7 +50,7 @@ def test_a_score_sounds_on_the_grid():
     assert np.flatnonzero(roll[:, KEY["C5"]]).tolist() == [*range(14, 24)]  # tied over a bar line
     assert item.steps_of_bars(2, 4) == slice(8, 24)
     # Tied notes are one note, and so are those that are held.
-    assert [72, 14, 24, 80] in item.view(item.original)["notes"]
+    assert [72, 14, 24, 80, 1] in item.view(item.original)["notes"]
     seconds = item.view(item.original)["seconds"]
     assert seconds[:2] == [0, pytest.approx(1 / 3, abs=1e-4)]  # 90 quarter notes a minute
 
@@ -122,9 +122,9 @@ def test_what_is_written_reads_as_what_was_filled(gap):
     assert others(filled.xml) == others(item.original.xml)
     # Every note outside the gaps is still struck and let go when it was.
     notes = again.view(again.original)["notes"]
-    for key, first, stop, velocity in item.view(item.original)["notes"]:
+    for key, first, stop, velocity, part in item.view(item.original)["notes"]:
         if not missing[max(first - 1, 0) : stop + 1, key - 21].any():
-            assert [key, first, stop, velocity] in notes
+            assert [key, first, stop, velocity, part] in notes
 
 
 def test_nothing_changes_where_nothing_is_missing():

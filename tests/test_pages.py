@@ -20,7 +20,7 @@ from page_sounds import saved_by
 
 ROOT = Path(__file__).parent.parent
 PAPYRI = data_folder() / "greek/papyri.test.jsonl.xz"
-WITH_CODE = ["index", *TUTORIALS, "choose-strategy", "how-sure", "train-your-own"]
+WITH_CODE = ["index", *TUTORIALS, "music", "choose-strategy", "how-sure", "train-your-own"]
 
 
 @pytest.mark.slow

@@ -9,10 +9,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from caesura.filler import Request
-from caesura.kinds import Song
+from caesura.kinds import Composition, Music, Song
 from caesura.strategies import GSN, STRATEGIES
 from caesura.web import make_app
+from caesura.web.composing import compose
 from caesura.web.limits import BODY_BYTES, STEPS
+from caesura.web.schemas import Box, ComposedQuestion
 from caesura.web.security import LOOPBACK
 from demo.tune import song as greensleeves
 from markov_pair import markov_filler
@@ -71,7 +73,12 @@ def test_a_text_is_filled_as_the_library_fills_it(client, fillers, strategy):
     told = client.post("/api/fill", json=TEXT | asked | {"missing": [{"first": 0, "stop": 1}]})
     assert told.status_code == 200, told.text
     fill = fillers["words"].fill(TEXT["sequence"], missing=[0], **asked)
-    assert told.json() == fill.to_dict() | {"kind": "text", "views": [{}] * 3, "lacunae": []}
+    assert told.json() == fill.to_dict() | {
+        "kind": "text",
+        "view": {},
+        "views": [{}] * 3,
+        "lacunae": [],
+    }
 
 
 @pytest.mark.slow
@@ -80,7 +87,7 @@ def test_gaps_of_unknown_length_are_searched(client, fillers):
     told = client.post("/api/fill", json={"model": "chain", "sequence": text})
     assert told.status_code == 200, told.text
     fill = fillers["chain"].fill(text)
-    assert told.json() == fill.to_dict() | {"kind": "text", "views": [], "lacunae": []}
+    assert told.json() == fill.to_dict() | {"kind": "text", "view": {}, "views": [], "lacunae": []}
     assert list(told.json()["gaps"][0]["lengths"]) == [*map(str, fill.gaps[0].lengths)]
     asked = {"model": "chain", "sequence": text, "seconds": 5, "missing": [{"first": 0, "stop": 1}]}
     told = client.post("/api/fill", json=asked).json()
@@ -145,7 +152,7 @@ def test_a_song_is_filled_as_the_library_fills_it(client, fillers):
     assert told["samples"] == [encoded(sample) for sample in fill.samples]
     roll = np.zeros_like(fill.values)
     sample = fillers["tunes"].kind.open(fill.samples[0]).sequence.values
-    for key, first, stop, _ in told["views"][0]["notes"]:
+    for key, first, stop, *_ in told["views"][0]["notes"]:
         roll[first:stop, key - 21] = 1
     assert np.array_equal(roll, sample)
 
@@ -164,13 +171,69 @@ def test_pinned_notes_sound_and_keys_outside_the_boxes_stay(client, fillers):
         assert np.array_equal(roll, before)
 
 
+WISHES = {"voice": "chords", "keep": ["top"], "force": ["C4"], "forbid": ["60-62", "B3"]}
+
+
+@pytest.mark.parametrize("boxes", [[{"first": 30, "stop": 42}], []], ids=["gap", "whole"])
+@pytest.mark.parametrize("wish", [{name: WISHES[name]} for name in WISHES], ids=WISHES)
+def test_what_is_left_to_fill_is_what_the_library_leaves(client, fillers, wish, boxes):
+    told = client.post("/api/view", json=music(missing=boxes, **wish))
+    opened = fillers["tunes"].kind.open(greensleeves())
+    composition = Composition(gaps=((30, 42),) if boxes else (), unit="steps", **wish)
+    if not boxes and not wish.keys() & {"voice", "keep"}:
+        assert "no gaps" in sentence(told, 422)
+        return
+    item = composition.arrange(opened)
+    missing = np.zeros((len(opened.roll), 88), bool)
+    for box in told.json()["missing"]:
+        cells = np.s_[box["first"] : box["stop"], box["lowest"] - 21 : box["highest"] - 20]
+        assert not missing[cells].any()
+        missing[cells] = True
+    assert np.array_equal(missing, item.missing)
+    assert told.json()["notes"] == item.view(item.original)["notes"]
+
+
+@pytest.mark.slow
+def test_the_wishes_of_a_composer_are_met_as_in_the_library(client, fillers):
+    told = client.post("/api/fill", json=music(**WISHES | {"forbid": ["D4"]}, seed=3)).json()
+    composition = Composition(((30, 34),), "steps", ("top",), "chords", ("C4",), ("D4",))
+    fill = fillers["tunes"].fill(
+        composition.arrange(fillers["tunes"].kind.open(greensleeves())), seed=3
+    )
+    assert told["best"] == encoded(fill.best)
+    assert told["view"] == fill.item.view(fill.best)
+    assert told["places"] == fill.places.tolist()
+
+
+def test_a_pinned_note_is_struck_unless_it_comes_from_before(fillers):
+    """Repeated notes differ from held ones, where a frame says which is which."""
+    roll = np.zeros((16, 88), int)
+    roll[:8, 39] = 1
+    song = Song.from_roll(roll, steps_per_beat=4)
+    item = Music(4, struck=True).open(song)
+    boxes = {"missing": [Box(first=4, stop=12)], "model": "", "sequence": "-"}
+    for first, expected in ((4, [2, 1, 1, 1, 2, 1]), (0, [2, 1, 1, 1, 1, 1])):
+        pin = Box(first=first, stop=6, lowest=60, highest=60)
+        asked = ComposedQuestion(**boxes, pinned=[pin])
+        pinned = compose(Music(4, struck=True), item, asked)
+        assert pinned.sequence.values[:6, 39].tolist() == expected
+        assert pinned.missing[:, 39].tolist() == [False] * 6 + [True] * 6 + [False] * 4
+        assert pinned.missing[4:12, :39].all()
+        assert not pinned.missing[:, 88:].any()
+
+
 def test_a_song_on_the_grid(client):
     asked = {"model": "tunes", "sequence": encoded(greensleeves())}
     told = client.post("/api/view", json=asked).json()
     assert told["steps"] == 17 * 6
     assert told["bars"] == list(range(0, 17 * 6, 6))
     assert told["seconds"] == pytest.approx([0.32 * step for step in range(17 * 6 + 1)], abs=1e-3)
-    assert [69, 5, 6, 88] in told["notes"]  # the upbeat
+    assert [69, 5, 6, 88, 1] in told["notes"]  # the upbeat
+    assert told["parts"] == ["Melody", "Chords"]
+    assert {note[4] for note in told["notes"]} == {1, 2}
+    assert told["beats"] == list(range(0, 17 * 6, 3))
+    assert (told["first_bar"], told["steps_per_beat"], told["suffix"]) == (1, 2, ".mid")
+    assert told["missing"] == []
 
 
 def test_the_time_of_a_song_follows_its_tempo(client):
@@ -220,6 +283,12 @@ BAD = {
         missing=[{"first": 1, "stop": 2, "lowest": 60, "highest": 50}]
     ),
     "a key that no piano has": music(missing=[{"first": 1, "stop": 2, "lowest": 3}]),
+    "a part that the song lacks": music(voice="Tuba"),
+    "no pitch": music(keep=["H4"]),
+    "a pitch that no piano has": music(force=["C9"]),
+    "a key that must and must not sound": music(force=["C4"], forbid=["60"]),
+    "nothing left to fill": music(keep=["21-108"]),
+    "a wish for a text": TEXT | {"keep": ["top"]},
     "a list": [1, 2],
     "nothing": None,
 }

@@ -14,8 +14,9 @@ from caesura.training.train import train
 from caesura.web import Limits, make_app, tables
 from demo.tune import song as greensleeves
 from on_page import AXE, CHROMIUM, drag, filled, look, serious_faults, shown
+from scores import small_score
 from served import served
-from small_fillers import music_filler, text_filler
+from small_fillers import keys_filler, music_filler, text_filler
 from test_web_series import wave
 
 UPDATES = 40  # of a fit
@@ -30,7 +31,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address():
     """A server with small models, at a port that is free."""
-    fillers = {"text": text_filler(), "music": music_filler()}
+    fillers = {"text": text_filler(), "music": music_filler(), "keys": keys_filler()}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tables, "train", partial(train, hidden=8, head_hidden=8))
         with served(make_app(fillers, limits=Limits(updates=UPDATES))) as address:
@@ -138,8 +139,8 @@ def test_the_journey_of_a_song(page, tmp_path):
     look(page, "music-1-erased")
     page.click("#music-fill")
     filled(page, "music")
-    assert page.locator("#versions button").count() == 7
-    assert "new note" in page.inner_text("#versions button >> nth=1")
+    assert page.locator("#versions .choose").count() == 7
+    assert "new note" in page.inner_text("#versions .choose >> nth=1")
     look(page, "music-2-filled")
 
     # A new note is kept while the rest is filled again.
@@ -154,7 +155,7 @@ def test_the_journey_of_a_song(page, tmp_path):
     look(page, "music-3-kept")
 
     # Another version, listened to: the cursor moves, and Stop stops it.
-    page.click("#versions button >> nth=2")
+    page.click("#versions .choose >> nth=2")
     page.click("#music-play-gap")
     assert page.inner_text("#music-play-gap") == "Stop"
     before = page.locator("#roll").screenshot()
@@ -176,8 +177,8 @@ def test_the_journey_of_a_song(page, tmp_path):
 
     # A reload loses nothing.
     page.reload()
-    page.wait_for_selector("#versions button >> nth=6")
-    assert page.get_attribute("#versions button >> nth=2", "aria-pressed") == "true"
+    page.wait_for_selector("#versions .choose >> nth=6")
+    assert page.get_attribute("#versions .choose >> nth=2", "aria-pressed") == "true"
     assert page.locator("#new-notes button[aria-pressed=true]").count() == 1
 
     # Erasing by numbers and by dragging, and what comes back.
@@ -226,7 +227,7 @@ def test_buttons_stay_where_they_are(page):
     assert places(page, "music") == before
     page.mouse.click(*right)
     assert page.inner_text("#music-play-gap") == "Play around the gap"
-    assert page.locator("#versions button").count() == 7
+    assert page.locator("#versions .choose").count() == 7
     # A note that is kept stays where it was in the list.
     notes = page.locator("#new-notes button")
     names = [note.split(",")[0] for note in notes.evaluate_all("b => b.map((n) => n.ariaLabel)")]
@@ -246,27 +247,27 @@ def test_what_is_lost_in_a_song_comes_back(page, tmp_path):
     assert page.is_disabled("#music-undo")
     page.click("#music-fill")
     filled(page, "music")
-    page.click("#versions button >> nth=3")
+    page.click("#versions .choose >> nth=3")
     versions = page.inner_text("#versions")
     label = page.get_attribute("#roll", "aria-label")
 
     def undone() -> bool:
         page.click("#music-undo")
-        same = page.get_attribute("#versions button >> nth=3", "aria-pressed") == "true"
+        same = page.get_attribute("#versions .choose >> nth=3", "aria-pressed") == "true"
         return same and page.inner_text("#versions") == versions
 
     # All versions, lost by what brings the erased notes back.
     page.click("#music-back")
-    assert page.locator("#versions button").count() == 1
+    assert page.locator("#versions .choose").count() == 0
     assert undone()
     assert page.get_attribute("#roll", "aria-label") == label
     # Lost by other draws, by erasing more, and by another song.
     page.click("#music-again")
-    page.wait_for_selector("#versions button[aria-pressed=true]:has-text('Fill 1')")
+    page.wait_for_selector("#versions .choose[aria-pressed=true]:has-text('Fill 1')")
     filled(page, "music")
     assert undone()
     page.click("#erase-numbers")
-    assert page.locator("#versions button").count() == 1
+    assert page.locator("#versions .choose").count() == 0
     assert undone()
     (tmp_path / "mine.mid").write_bytes(greensleeves().to_bytes())
     page.set_input_files("#music-file", tmp_path / "mine.mid")
@@ -315,6 +316,105 @@ def test_a_song_of_ones_own_is_opened_or_refused(page, tmp_path):
         content,
     )
     page.wait_for_selector("#song-name:has-text('dropped.mid')")
+
+
+def test_one_part_of_a_score_by_a_model_of_struck_keys(page, tmp_path):
+    page.goto("/#music")
+    page.wait_for_selector("#song-name:has-text('Greensleeves')")
+    page.select_option("#music-model", "keys")
+    (tmp_path / "mine.musicxml").write_bytes(small_score())
+    page.set_input_files("#music-file", tmp_path / "mine.musicxml")
+    page.wait_for_selector("#song-name:has-text('mine.musicxml')")
+    parts = page.locator("#parts label").all_inner_texts()
+    assert parts == ["All parts", "Song", "Piano (2)", "Piano (3)"]
+    page.fill("#bar-first", "2")
+    page.fill("#bar-last", "2")
+    page.click("#erase-numbers")
+    page.click("#parts label:has-text('Song')")
+    assert "to bar 2, only Song" in page.get_attribute("#roll", "aria-label")
+    page.check("text=the bass")
+    page.fill("#forbid", "G4, B♭4-C8")
+    page.press("#forbid", "Enter")
+    with page.expect_request("**/api/fill") as waiting:
+        page.click("#music-fill")
+    wishes = {"voice": "1", "keep": ["bottom"], "force": [], "forbid": ["G4", "Bb4-C8"]}
+    assert wishes.items() <= waiting.value.post_data_json.items()
+    filled(page, "music")
+    look(page, "music-5-score")
+    # Each fill can be played where it stands.
+    play = page.locator("#versions .play >> nth=1")
+    play.click()
+    assert play.inner_text() == "■"
+    play.click()
+    assert play.inner_text() == "▶"
+
+    # What comes back is a score, in which the other parts are as they were.
+    with page.expect_download() as waiting:
+        page.click("#music-download")
+    assert waiting.value.suggested_filename == "mine-filled-1.musicxml"
+    waiting.value.save_as(tmp_path / "filled.musicxml")
+    kind = keys_filler().kind
+    old, new = (kind.open(tmp_path / f"{name}.musicxml") for name in ("mine", "filled"))
+    assert new.sequence.values[24:48, 46].sum() == 0  # G4
+    notes = [[n for n in one.view(one.original)["notes"] if n[4] > 1] for one in (old, new)]
+    assert notes[0] == notes[1]
+
+    # It becomes the song, and what was there before comes back.
+    fills = page.inner_text("#versions")
+    page.click("#music-adopt")
+    page.wait_for_selector("#music-status:has-text('Fill 1 is part of the song now')")
+    assert "nothing erased" in page.get_attribute("#roll", "aria-label")
+    page.click("#music-undo")
+    assert page.inner_text("#versions") == fills
+    assert page.is_checked("#keep-bottom")
+    page.click("#music-undo")
+    assert page.input_value("#forbid") == ""
+
+
+def test_a_note_of_the_piano_dies_away_and_many_notes_do_not_clip(page):
+    page.goto("/#music")
+    told = page.evaluate(
+        """async () => {
+            const { Piano } = await import("/static/piano.js");
+            const rate = 22050;
+            const render = async (notes) => {
+                const context = new OfflineAudioContext(2, 3 * rate, rate);
+                const piano = new Piano(context);
+                const usual = { start: 0.1, end: 2, velocity: 127 };
+                for (const note of notes) piano.strike({ ...usual, ...note });
+                return (await context.startRendering()).getChannelData(0);
+            };
+            const one = await render([{ key: 60, velocity: 80 }]);
+            const loudness = (from, to) => {
+                const part = one.slice(from * rate, to * rate);
+                return Math.hypot(...part) / Math.sqrt(part.length);
+            };
+            const strength = (hertz) => {
+                let [real, imaginary] = [0, 0];
+                one.forEach((value, n) => {
+                    real += value * Math.cos((2 * Math.PI * hertz * n) / rate);
+                    imaginary += value * Math.sin((2 * Math.PI * hertz * n) / rate);
+                });
+                return Math.hypot(real, imaginary);
+            };
+            const many = await render(Array.from({ length: 80 }, (_, n) => ({ key: 21 + n })));
+            const times = [[0, 0.1], [0.12, 0.3], [0.8, 1], [1.7, 1.9], [2.7, 2.9]];
+            return {
+                loudness: times.map(([from, to]) => loudness(from, to)),
+                strength: [261.63, 277.18, 523.25].map(strength),
+                peak: Math.max(...many.map(Math.abs)),
+            };
+        }"""
+    )
+    silence, *ringing = told["loudness"]
+    assert silence < 1e-4
+    assert ringing == sorted(ringing, reverse=True)
+    assert ringing[0] > 0.02
+    assert ringing[-1] < ringing[0] / 30
+    c4, c_sharp, c5 = told["strength"]
+    assert c4 > 20 * c_sharp
+    assert c5 > 5 * c_sharp  # it has harmonics
+    assert 0.2 < told["peak"] < 1
 
 
 def looked_at(page) -> str:

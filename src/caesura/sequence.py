@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int8, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 
@@ -130,16 +130,42 @@ class FrameSpec:
     categories: tuple[int, ...] = ()
 
 
+class Line(NamedTuple):
+    """A part of music among others, which is filled alone: what a fill of it must be like.
+
+    Parameters
+    ----------
+    known
+        The part's own keys where it is known: 0 is silent or not known. If a model tells held from
+        struck keys, 1 is held and 2 is struck; otherwise 1 sounds.
+    rests
+        At which steps the part may be silent.
+    sings
+        Whether it has one note at a time. If so, at most one of the missing keys sounds at a step,
+        and none if the part already has a note there.
+    """
+
+    known: Int8[np.ndarray, "T D"]
+    rests: Bool[np.ndarray, " T"]
+    sings: bool = True
+
+    def cut(self, first: int, stop: int) -> "Line":
+        """Return the line from one step to before another."""
+        return Line(self.known[first:stop], self.rests[first:stop], self.sings)
+
+
 @dataclass(frozen=True, eq=False)
 class Sequence:
     """T frames of D values each; `missing` is True where a value is unknown, to be filled.
 
     What is observed may be `UNKNOWN`: it is there, but not among the values that the model knows. A
-    step is missing if any value of its frame is; in the paper's gaps, whole frames are.
+    step is missing if any value of its frame is; in the paper's gaps, whole frames are. If all that
+    is missing belongs to one line, `line` says what it may be.
     """
 
     values: Shaped[np.ndarray, "T D"]
     missing: Bool[np.ndarray, "T D"]
+    line: Line | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:

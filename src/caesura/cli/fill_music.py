@@ -68,6 +68,7 @@ def music(
     unit: Unit = Unit.BARS,
     keep: list[str] | None = None,
     voice: str | None = None,
+    add: str | None = None,
     force: list[str] | None = None,
     forbid: list[str] | None = None,
     grid: int | None = None,
@@ -87,8 +88,9 @@ def music(
     """Fill gaps in a piece of music.
 
     Every note and event outside the gaps stays as it is, and so does what is kept inside them:
-    `--keep top` harmonises a melody, `--voice Tenor` writes one voice anew. The paths of the files
-    that were written go to stdout; a terminal also shows how many new notes each has.
+    `--keep top` harmonises a melody, `--voice Tenor` writes one voice anew, and `--add C2-B3` adds
+    a left hand. The paths of the files that were written go to stdout; a terminal also shows how
+    many new notes each has.
 
     Parameters
     ----------
@@ -96,14 +98,17 @@ def music(
         A MIDI or MusicXML file, or a roll saved by NumPy: [steps, 88] of 0 and 1, NaN is missing.
     gaps : --gap FROM:TO
         What is missing: 8:12 is from bar 8 to before bar 12, 8 is bar 8 alone; may be given several
-        times. Without it, --keep or --voice apply to the whole piece.
+        times. Without it, --keep, --voice and --add apply to the whole piece.
     unit : --unit bars|steps
         What --gap counts: bars from 1, or steps of the model's grid from 0.
     keep : --keep PITCHES|top|bottom
         What stays in the gaps: the notes and rests of some keys (60-84, C4-C6), or the highest or
         lowest note of each step; may be given several times.
     voice : --voice TRACK
-        Fill only this track, by its name or number, within its range; the others stay.
+        Fill only this track, by its name or number, within its range; the others stay. If it has
+        one note at a time, so has the fill.
+    add : --add PITCHES
+        Add a track with new notes of these pitches (C2-B3); the others stay.
     force : --force PITCHES
         Keys that sound throughout the gaps (C3 or 48-52); may be given several times.
     forbid : --forbid PITCHES
@@ -117,7 +122,7 @@ def music(
     every : --all
         Write the other distinct fills too, best first: FILE-2, FILE-3 and so on, --samples at most.
     """
-    check_options(ctx, "gaps", "unit", "keep", "voice", "force", "forbid")
+    check_options(ctx, "gaps", "unit", "keep", "voice", "add", "force", "forbid")
     from caesura.kinds import KINDS, Composition
 
     composition = Composition(
@@ -125,6 +130,7 @@ def music(
         unit=unit.value,
         keep=tuple(keep or ()),
         voice=voice,
+        add=add,
         force=tuple(force or ()),
         forbid=tuple(forbid or ()),
     )
@@ -213,7 +219,8 @@ def _names(output: Path, count: int) -> list[Path]:
 
 def _check_gaps(song: Path, item: "Item", asked: "Composition") -> None:
     """Raise an error that names the options, if it can be foreseen that they do not suit."""
-    if not (asked.gaps or asked.keep or asked.voice or item.sequence.missing.any()):
+    apply_to_all = asked.keep or asked.voice or asked.add
+    if not (asked.gaps or apply_to_all or item.sequence.missing.any()):
         raise CaesuraError(
             f"Nothing is missing in '{song}': specify what is missing, for example with --gap 8:12."
         )

@@ -129,8 +129,9 @@ class Filler(Model[Net]):
         Warns
         -----
         CaesuraWarning
-            If the observed data is itself improbable, such as text in another language, or if the
-            music around the gap is finer than the grid of the model.
+            If the observed data is itself improbable, such as text in another language, if the
+            music around the gap is finer than the grid of the model, or if the strategy cannot keep
+            to the rules for a voice (docs/music.md).
 
         Examples
         --------
@@ -149,6 +150,9 @@ class Filler(Model[Net]):
             warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
         for doubt in item.doubts(fill.sequence.missing):
             warnings.warn(doubt, CaesuraWarning, stacklevel=2)
+        if fill.sequence.line is not None and not self.method(strategy).strategy.keeps_lines:
+            doubt = "does not keep to the rules for a voice; 'bothways' does."
+            warnings.warn(f"The strategy '{fill.strategy}' {doubt}", CaesuraWarning, stacklevel=2)
         return fill
 
     def open(self, data: Any) -> Item:

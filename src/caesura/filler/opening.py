@@ -58,8 +58,10 @@ def open_request(model: Model[Net], request: Request) -> Opened:
     method = method_of(model, request.strategy)
     item = model.kind.open(request.data)
     steps, gaps = split_missing(request.missing)
-    mask = item.sequence.missing
+    mask, line = item.sequence.missing, item.sequence.line
     if steps is not None:
+        if line is not None:
+            raise CaesuraError("While one voice is filled, nothing else can be missing.")
         mask = mask | (mask_of(steps, item.sequence) & _frame(model).fillable)
     if gaps or item.open_gaps:
         if not method.strategy.searches:
@@ -74,7 +76,7 @@ def open_request(model: Model[Net], request: Request) -> Opened:
             f"Patterns and readings need the strategy 'search', not '{method.name}'."
         )
     values = _frame(model).check(item.sequence.values, mask)
-    one = _cut(model, request, item, Sequence(values, mask))
+    one = _cut(model, request, item, Sequence(values, mask, line))
     if not request.asks:
         return one
     return one._replace(questions=questions_of(model.kind, request, draft_of(one).gaps))

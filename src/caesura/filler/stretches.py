@@ -54,7 +54,8 @@ def cut(sequence: Sequence, frame: Frame, longest: int, around: int) -> list[Str
         own[: start - first] = own[stop - first :] = False
         elsewhere = missing[first:last] & ~own
         values = np.where(elsewhere, frame.unknown_value, sequence.values[first:last])
-        seen = Sequence(values.astype(sequence.values.dtype), own)
+        line = None if sequence.line is None else sequence.line.cut(first, last)
+        seen = Sequence(values.astype(sequence.values.dtype), own, line)
         stretches.append(Stretch(sequence, Span(start, stop), first, seen))
     return stretches
 

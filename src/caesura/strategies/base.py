@@ -52,6 +52,8 @@ class Strategy(eqx.Module):
     interactive: ClassVar[bool] = True
     # Whether it has a verb `search`, as `Search` has, which a filler prefers to draws.
     searches: ClassVar[bool] = False
+    # Whether `draw` fills a `Line` as it must be.
+    keeps_lines: ClassVar[bool] = False
     # Whether the verbs accept one key per window.
     batched: ClassVar[bool] = True
 

@@ -33,6 +33,9 @@ class BothWays(Strategy):
     samples of many windows. Windows of NumPy are filled by NumPy, if the net's head can do it:
     then nothing is compiled. Windows of JAX, as an evaluation has them, are filled by JAX.
 
+    NumPy fills a part that is filled alone (`Line`) as it must be: each step is drawn given that.
+    Scores stay those of the model, which does not know of it.
+
     Examples
     --------
     >>> BothWays().is_exact(1000)
@@ -42,6 +45,7 @@ class BothWays(Strategy):
     name: ClassVar[str] = "bothways"
     net: ClassVar[NetName] = "bidirectional"
     needs_missing_input: ClassVar[bool] = True
+    keeps_lines: ClassVar[bool] = True
 
     def in_numpy(self, net: Nets) -> bool:
         return isinstance(net, Net) and net.head.in_numpy
@@ -50,7 +54,7 @@ class BothWays(Strategy):
         return True
 
     def work(self, net: Nets, width: int, gaps: Sequence[int], samples: int) -> int:
-        # By NumPy, in units of 0.6 ms of a core: what is around the window is read, and a step
+        # By NumPy, in units of 0.9 ms of a core: what is around the window is read, and a step
         # costs something however many fills take it (benchmarks/music_cost.py).
         return 40 + width * (8 + samples)
 

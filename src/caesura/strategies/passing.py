@@ -17,6 +17,7 @@ from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, Stack
 from caesura.sequence import UNKNOWN
+from caesura.strategies.line import draw_one, draw_some
 from caesura.strategies.window import Window
 
 SCORED = 64  # frames that the head scores at once: more do not fit into the cache of a core
@@ -40,7 +41,7 @@ class Passes:
     """Some windows, with the states of both stacks around tokens for what is missing."""
 
     def __init__(self, net: Net, window: Window) -> None:
-        self.net = net
+        self.net, self.lines = net, window.lines
         self.values, self.missing = np.asarray(window.values), np.asarray(window.missing)
         self.asked = np.asarray(self.missing.any(axis=2))
         self.ends = np.asarray(window.valid).sum(axis=1)
@@ -100,11 +101,34 @@ class Passes:
                 here = rows, fills, t
                 context = np.concatenate(contexts, axis=1)
                 query = Query(context, drawn[here].T, self.missing[rows, t].T)
-                drawn[here] = self.net.head.draw(chance[here].T, query).T
+                drawn[here] = self._drawn(drawn, here, leftward[rows, fills], chance[here], query)
             walks = [
                 walk.step(self.net, self._steps(drawn[place]))
                 for walk, place in zip(walks, at, strict=True)
             ]
+
+    def _drawn(
+        self,
+        drawn: Shaped[np.ndarray, "B S W D"],
+        here: tuple[Numbers, Numbers, Numbers],
+        leftward: Bool[np.ndarray, " n"],
+        chance: Float[np.ndarray, "n D"],
+        query: Query,
+    ) -> Shaped[np.ndarray, "n D"]:
+        """Return the frames of some lanes; those of a line as it must be."""
+        if self.lines is None:
+            return self.net.head.draw(chance.T, query).T
+        rows, fills, t = here
+        found, sing, sound = drawn[here], self.lines.sings[rows], self.lines.must_sound(rows, t)
+        if sing.any():
+            at, values = (rows[sing], fills[sing], t[sing]), self.net.frame.cardinality
+            allowed = self.lines.choices(drawn, self.missing, values, at, leftward[sing])
+            found[sing] = draw_one(chance[sing, 0], _some(query, sing), allowed, self._score).T
+        if sound.any():
+            found[sound] = draw_some(chance[sound].T, _some(query, sound), self.net.head).T
+        if (free := ~(sing | sound)).any():
+            found[free] = self.net.head.draw(chance[free].T, _some(query, free)).T
+        return found
 
     @few_blas_threads()
     def log_prob(self, fills: Shaped[np.ndarray, "B S W D"]) -> Float[np.ndarray, "B S"]:
@@ -132,7 +156,8 @@ class Passes:
         at, of = np.concatenate(places), rows[lanes]
         t = self.ends[of] - 1 - at if side.leftward else at
         context = self._context(side, np.concatenate(h, axis=1), of, t)
-        scores = self._score(context, fills[of, numbers[lanes], t], self.missing[of, t])
+        query = Query(context, fills[of, numbers[lanes], t].T, self.missing[of, t].T)
+        scores = self._score(query)
         return np.bincount(lanes, scores, len(rows)).reshape(fills.shape[:2])
 
     @few_blas_threads()
@@ -142,12 +167,11 @@ class Passes:
         rows, t = np.nonzero(self.asked)
         rightward, leftward = self.sides
         context = self._context(rightward, leftward.ahead[rows, t].T, rows, t)
-        frames, missing = self.values[rows, t], self.missing[rows, t]
+        query = Query(context, self.values[rows, t].T, self.missing[rows, t].T)
         values = np.zeros((*self.values.shape, self.net.frame.cardinality), np.float32)
-        found = self.net.head.marginals(Query(context, frames.T, missing.T))
-        values[rows, t] = np.moveaxis(found, -1, 0)
+        values[rows, t] = np.moveaxis(self.net.head.marginals(query), -1, 0)
         given = np.zeros(self.asked.shape, np.float32)
-        given[rows, t] = self._score(context, frames, missing)
+        given[rows, t] = self._score(query)
         return values, given
 
     def _context(
@@ -158,16 +182,10 @@ class Passes:
             return np.concatenate([side.ahead[rows, t].T, passed])
         return np.concatenate([passed, side.ahead[rows, t + 1].T])
 
-    def _score(
-        self,
-        context: Float[np.ndarray, "C n"],
-        frames: Shaped[np.ndarray, "n D"],
-        missing: Bool[np.ndarray, "n D"],
-    ) -> Float[np.ndarray, " n"]:
+    def _score(self, query: Query) -> Float[np.ndarray, " n"]:
         """Return the log-probability of the missing components of some frames."""
-        parts = [slice(first, first + SCORED) for first in range(0, len(frames), SCORED)]
-        queries = [Query(context[:, p], frames[p].T, missing[p].T) for p in parts]
-        return np.concatenate([self.net.head.log_prob(query) for query in queries])
+        parts = [_some(query, slice(n, n + SCORED)) for n in range(0, query.frame.shape[1], SCORED)]
+        return np.concatenate([self.net.head.log_prob(part) for part in parts])
 
     def _between(
         self, stack: Stack, states: Sequence[State], way: int
@@ -182,6 +200,11 @@ class Passes:
 
     def _steps(self, values: Int[np.ndarray, "n D"]) -> eager.Steps:
         return eager.steps_of(self.net.frame, values)
+
+
+def _some(query: Query, which: Bool[np.ndarray, " n"] | slice) -> Query:
+    """Return what is asked of some lanes."""
+    return Query(query.context[:, which], query.frame[:, which], query.missing[:, which])
 
 
 class _Walk(NamedTuple):

@@ -25,6 +25,7 @@ from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, Stack
 from caesura.programs import program
 from caesura.sequence import Sequence, Span
+from caesura.strategies.line import Lines
 
 # Steps on either side of a gap that the bidirectional net of a pair reads. With more it is not
 # better, other than the forward net: see docs/experiments.md.
@@ -42,6 +43,7 @@ class Window(eqx.Module):
     valid: Bool[Numbers, "B W"]
     left: PyTree[Float[Numbers, "B ..."]]  # the forward state before the first step
     right: PyTree[Float[Numbers, "B ..."]]  # the backward state after the last; dicts for a pair
+    lines: Lines | None = None  # for a strategy that `keeps_lines`
 
     @property
     def missing_steps(self) -> Bool[Array, "*B W"]:
@@ -140,7 +142,8 @@ def around_each_eagerly(
         rows.append([pad(a, width) for a in (one.values[here], one.missing[here], inside)])
     values, missing, valid = (np.stack(part) for part in zip(*rows, strict=True))
     left, right = _read_ends(known, net, before, after)
-    return Window(values=values, missing=missing, valid=valid, left=left, right=right)
+    lines = Lines.around(sequences, [span.start for span in spans], width)
+    return Window(values=values, missing=missing, valid=valid, left=left, right=right, lines=lines)
 
 
 def _read_ends(

@@ -2,27 +2,26 @@
 
 import base64
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-from jaxtyping import Bool
-
 from caesura.errors import CaesuraError, lookup
 from caesura.filler import Fill, Filler, Request
-from caesura.kinds.base import Item, Kind
+from caesura.kinds.base import Item
 from caesura.kinds.text import Text
 from caesura.kinds.text.edition import EditionItem
 from caesura.strategies import STRATEGIES, Strategy
+from caesura.web.boxes import boxes_of_keys, mask
+from caesura.web.composing import compose
 from caesura.web.editions import accept, edition_of
 from caesura.web.gone import GoneError
 from caesura.web.lacunae import export, numbered, tell_lacunae, view_lacunae
 from caesura.web.limits import STEPS, Limits
 from caesura.web.queue import Size
 from caesura.web.schemas import (
-    Box,
+    ComposedQuestion,
     EditionAnswer,
     EditionQuestion,
     Filled,
@@ -75,16 +74,10 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
         {one.gap: one.part for one in asked.accepted} if isinstance(asked, FillQuestion) else {}
     )
     item = _within_bounds(accept(sent, accepted))
-    pinned = _mask(filler.kind, item, asked.pinned)
-    if asked.pinned:
-        if filler.kind.frame.name not in ("binary", "keys"):
-            raise CaesuraError(
-                f"The field 'pinned' is for what can be on or off, not for {filler.kind.name}: "
-                "write what you want into the sequence."
-            )
-        opened: Any = item  # its grid stays, if it was found from the piece
-        item = replace(opened, original=item.write(np.ones_like(item.sequence.values), pinned))
-    missing = (item.sequence.missing | _mask(filler.kind, item, asked.missing)) & ~pinned
+    if composed := compose(filler.kind, item, asked):
+        item, missing = composed, composed.missing
+    else:
+        missing = item.missing | mask(filler.kind, item, asked.missing)
     marked = item.open_gaps and not asked.missing  # then the text says everything itself
     request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)
     if isinstance(asked, FillQuestion):
@@ -118,10 +111,10 @@ def fill_all(tasks: Sequence[Task], left: Callable[[], bool]) -> list[Fill | Exc
 
 def tell_fill(fill: Fill, task: Task) -> Filled:
     """Return a fill as the answer to a request."""
-    views = [fill.item.view(sample) for sample in fill.samples]
+    view, *views = (fill.item.view(one) for one in (fill.best, *fill.samples))
     told = fill.to_dict()
     lacunae = tell_lacunae(fill, told["gaps"], task.item, task.accepted)
-    return Filled(kind=fill.kind.name, views=views, lacunae=lacunae, **told)
+    return Filled(kind=fill.kind.name, view=view, views=views, lacunae=lacunae, **told)
 
 
 def log_prob(task: Task) -> LogProbAnswer:
@@ -136,10 +129,15 @@ def marginals(task: Task) -> MarginalsAnswer:
     return MarginalsAnswer(places=answer.places.tolist(), likeliest=answer.top(LIKELIEST))
 
 
-def view(fillers: Fillers, asked: ViewQuestion) -> dict[str, Any]:
+def view(fillers: Fillers, asked: ComposedQuestion) -> dict[str, Any]:
     """Return what a page needs to draw the sequence as the model sees it."""
-    _, item = _open(fillers, asked)
-    return view_lacunae(item) if isinstance(item, EditionItem) else item.view(item.original)
+    filler, item = _open(fillers, asked)
+    if isinstance(item, EditionItem):
+        return view_lacunae(item)
+    composed = compose(filler.kind, item, asked)
+    if composed is None:
+        return item.view(item.original)
+    return composed.view(composed.original) | {"missing": boxes_of_keys(composed.missing)}
 
 
 def edition(fillers: Fillers, asked: EditionQuestion) -> EditionAnswer:
@@ -180,25 +178,6 @@ def _within_bounds(item: Item) -> Item:
 def _with_notation(filler: Filler, notation: str, lost: str) -> Filler:
     """Return a filler for texts in a notation; the same one again, so that requests are alike."""
     return filler.with_kind(notation=notation, lost=lost)
-
-
-def _mask(kind: Kind, item: Item, boxes: Iterable[Box]) -> Bool[np.ndarray, "T D"]:
-    """Return a mask that is True inside the boxes."""
-    steps, components = item.sequence.values.shape
-    mask = np.zeros((steps, components), bool)
-    for box in boxes:
-        if not box.first < box.stop <= steps:
-            raise CaesuraError(
-                f"The steps {box.first} to before {box.stop} are not within the {steps} steps."
-            )
-        lowest = 0 if box.lowest is None else kind.component(box.lowest)
-        highest = components - 1 if box.highest is None else kind.component(box.highest)
-        if not 0 <= lowest <= highest < components:
-            raise CaesuraError(
-                f"A box from {box.lowest} to {box.highest} holds no components of the sequence."
-            )
-        mask[box.first : box.stop, lowest : highest + 1] = True
-    return mask
 
 
 def _verb(task: Task) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from caesura.web.metrics import Measured, Metrics
 from caesura.web.queue import BusyError, ClosedError, LateError, Line
 from caesura.web.schemas import (
     ChainStep,
+    ComposedQuestion,
     EditionAnswer,
     EditionQuestion,
     Filled,
@@ -47,7 +48,6 @@ from caesura.web.schemas import (
     TableAnswer,
     TableFillQuestion,
     TableQuestion,
-    ViewQuestion,
 )
 from caesura.web.security import Guard
 from caesura.web.warming import NotReadyError, Warming
@@ -254,13 +254,16 @@ def make_app(
         return await ask(asked, request, answers.marginals)
 
     @app.post("/api/view", responses=PROBLEMS)
-    def view(asked: ViewQuestion) -> dict[str, Any]:
+    def view(asked: ComposedQuestion) -> dict[str, Any]:
         """What a page needs to draw a sequence as a model sees it.
 
-        For music: the number of `steps` of the grid, the steps at which `bars` begin, the `seconds`
-        at which steps begin, and the `notes`. For a text with a notation: its `format`, the running
-        text in `pieces` (`text`, or the number of a `gap`), and the `gaps`: their `marks` as places
-        in the text that was sent, and their `shortest` and `longest` length.
+        For music: the number of `steps` of the grid and `steps_per_beat`, the steps at which `bars`
+        and `beats` begin, the number of the `first_bar`, the `seconds` at which steps begin, the
+        names of the `parts`, and the `notes`; then what is `missing` once the wishes of the request
+        are met, and the `suffix` of a file like what was sent. For a text with a notation: its
+        `format`, the running text in `pieces` (`text`, or the number of a `gap`), and the `gaps`:
+        their `marks` as places in the text that was sent, and their `shortest` and `longest`
+        length.
         """
         return answers.view(fillers, asked)
 

@@ -15,6 +15,8 @@ from caesura.web.limits import (
     READINGS,
     SECONDS,
     STEPS,
+    WISH,
+    WISHES,
 )
 
 Name = Annotated[str, Field(max_length=100)]
@@ -112,15 +114,40 @@ class EditionQuestion(ViewQuestion):
     others: bool = Field(False, description="Whether EpiDoc has the other readings as `<rdg>`.")
 
 
-class Question(ViewQuestion):
-    """A sequence, and what is missing in it."""
+Pitches = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=WISH)]], Field(max_length=WISHES)
+]
+
+
+class ComposedQuestion(ViewQuestion):
+    """A sequence, what is missing in it, and for music what is wished there."""
 
     missing: list[Box] = Field(
         [], max_length=BOXES, description="What is missing beside what the sequence itself marks."
     )
     pinned: list[Box] = Field(
-        [], max_length=BOXES, description="For music: what sounds, whatever the song has there."
+        [],
+        max_length=BOXES,
+        description="For music: notes that sound, whatever the song has there. A note begins where "
+        "its box does.",
     )
+    voice: Name | None = Field(
+        None,
+        min_length=1,
+        description="For music: the only part to fill, by its name or its number from 1.",
+    )
+    keep: Pitches = Field(
+        [],
+        description="For music: keys whose notes and rests stay, such as 'C4-C6' or '60-84'; 'top' "
+        "or 'bottom' is the outermost note of every step.",
+    )
+    force: Pitches = Field([], description="For music: keys that sound in all missing steps.")
+    forbid: Pitches = Field([], description="For music: keys that sound in none of them.")
+
+
+class Question(ComposedQuestion):
+    """A sequence to be filled or scored."""
+
     strategy: Name | None = Field(None, description="By default the model's own.")
     seed: Seed = 0
 
@@ -298,10 +325,11 @@ class Filled(BaseModel):
     ended: Literal["finished", "settled", "out of time"] = Field(
         description="How the work ended; with a limit of time, whether the ranking has settled."
     )
-    views: list[dict[str, Any]] = Field(
-        description="For each sample what a page needs to draw it; for music `notes`, each a list "
-        "of MIDI number, first step, step after the last, and velocity."
+    view: dict[str, Any] = Field(
+        description="What a page needs to draw `best`; for music `notes`, each a list of MIDI "
+        "number, first step, step after the last, velocity, and the number of the part."
     )
+    views: list[dict[str, Any]] = Field(description="The same for each sample.")
     lacunae: list[Lacuna] = Field(
         description="For each of the gaps of a text with a notation its place in that text."
     )

@@ -10,21 +10,20 @@ from jaxtyping import Bool
 
 from caesura.errors import CaesuraError
 from caesura.kinds.music.items import MusicItem, SongItem
-from caesura.kinds.music.midi import META, Song
-from caesura.kinds.music.notes import make_roll
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY
 
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"#": 1, "b": -1, "": 0}
-TRACK_NAME = 3
+MIDDLE_C = 39  # counted from the first key
 
 
 def arrange(
     item: MusicItem,
-    steps: Iterable[int],
+    steps: Iterable[int] | Bool[np.ndarray, "T 88"],
     *,
     keep: Iterable[str] = (),
     voice: str | None = None,
+    add: str | None = None,
     force: Iterable[str] = (),
     forbid: Iterable[str] = (),
 ) -> MusicItem:
@@ -35,12 +34,15 @@ def arrange(
     item
         The piece, as `Music.open` gives it.
     steps
-        The missing steps, from 0. What a roll marks as missing is missing, too.
+        The missing steps, from 0, or an array [steps, 88] that is True where a key is missing. What
+        a roll marks as missing is missing, too.
     keep
         Keys whose notes and rests stay ("60-84", "C4-C6"), or "top" or "bottom": the outermost note
         of every step, beyond which nothing new may sound.
     voice
         The only track to fill, by its name or its number among those with notes, from 1.
+    add
+        The pitches of a new track ("C2-B3"), the only one to fill.
     force, forbid
         Keys that sound in all of these steps, and in none of them.
 
@@ -65,13 +67,20 @@ def arrange(
     """
     own_gaps = item.missing[:, :KEYS]
     missing = own_gaps.copy()
-    missing[list(steps)] = True
+    missing[steps if isinstance(steps, np.ndarray) else list(steps)] = True
     in_gap = missing.any(axis=1, keepdims=True)
-    if voice is not None:
+    if voice is not None or add is not None:
         if not isinstance(item, SongItem):
             raise CaesuraError(f"{item.name} has no voices, which only a song has.")
-        item = replace(item, track=_find_track(item, voice))
-        missing &= _free_keys(item)
+        if voice is not None and add is not None:
+            raise CaesuraError("Fill a voice or add a new one: both at once are not possible.")
+        if voice is not None:
+            item = replace(item, track=find_track(item, voice))
+            item = replace(item, sings=item.filled_part.sings)
+    if add is not None and isinstance(item, SongItem):
+        new = _keys([add])
+        missing &= new
+        item = item.with_new_track(is_low=bool(np.flatnonzero(new).mean() < MIDDLE_C))
     for what in keep:
         missing &= own_gaps | ~_kept(item.roll, what)  # what is not there is not kept
     wanted = {1: _keys(force), 0: _keys(forbid)}
@@ -85,16 +94,20 @@ def arrange(
             pinned = item.widen(pinned)
             piece = item.write(np.full(pinned.shape, value, np.int8), pinned)
             item = replace(item, original=piece, wanted=None)
+    erased = None
+    if isinstance(item, SongItem) and item.track is not None:
+        erased = item.filled_part.without_unison(missing)
+        missing = item.filled_part.free_keys(erased)
     if not missing.any():
         raise CaesuraError("Nothing is left to fill: every key is kept, forced or forbidden.")
-    return replace(item, wanted=missing)
+    return replace(item, wanted=missing, erased=erased)
 
 
 class Composition(NamedTuple):
     """Gaps in a piece of music, and what must, may and may not sound in them.
 
-    Without gaps, what a roll marks as missing is; if it marks nothing but something is kept or a
-    voice is named, the whole piece is missing.
+    Without gaps, what a roll marks as missing is; if it marks nothing but something is kept, or a
+    voice is named or added, the whole piece is missing.
 
     Parameters
     ----------
@@ -107,6 +120,8 @@ class Composition(NamedTuple):
         of every step, beyond which nothing new may sound.
     voice
         The only track to fill, by its name or its number among those with notes, from 1.
+    add
+        The pitches of a new track ("C2-B3"), the only one to fill.
     force
         Keys that sound in all of these steps.
     forbid
@@ -127,6 +142,7 @@ class Composition(NamedTuple):
     voice: str | None = None
     force: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
+    add: str | None = None
 
     def arrange(self, item: MusicItem) -> MusicItem:
         """Return the piece as an item whose `missing` says what is left to fill.
@@ -137,14 +153,13 @@ class Composition(NamedTuple):
             If nothing is missing, or the piece has no such bars, steps or voice.
         """
         marked = bool(item.missing.any())
-        if not (self.gaps or self.keep or self.voice or marked):
+        if not (self.gaps or self.keep or self.voice or self.add or marked):
             raise CaesuraError(f"{item.name} has no gaps: specify what is missing.")
         steps = list(range(len(item.sequence)))
         if self.gaps or marked:
             steps = [step for gap in self.gaps for step in steps[self._steps(item, *gap)]]
-        return arrange(
-            item, steps, keep=self.keep, voice=self.voice, force=self.force, forbid=self.forbid
-        )
+        wishes = {"keep": self.keep, "force": self.force, "forbid": self.forbid}
+        return arrange(item, steps, voice=self.voice, add=self.add, **wishes)
 
     def _steps(self, item: MusicItem, first: int, stop: int) -> slice:
         if self.unit == "bars":
@@ -200,32 +215,15 @@ def _kept(roll: Bool[np.ndarray, "n 88"], what: str) -> Bool[np.ndarray, "n 88"]
     return np.broadcast_to(_keys([what]), roll.shape)
 
 
-def _free_keys(item: SongItem) -> Bool[np.ndarray, "T 88"]:
-    """The range of one voice, except for what the others play in it."""
-    own = [lane.key for lane in item.lanes if lane.voice.track == item.track]
-    others = [lane for lane in item.lanes if lane.voice.track != item.track]
-    free = make_roll(others, item.grid) == 0
-    free[:, : min(own)] = free[:, max(own) + 1 :] = False
-    return free
-
-
-def _find_track(item: SongItem, voice: str) -> int:
+def find_track(item: SongItem, voice: str) -> int:
     """By its name, or its number among those with notes, from 1."""
-    song, tracks = item.song, sorted({lane.voice.track for lane in item.lanes})
-    names = [_track_name(song, track) for track in tracks]
-    matching = [t for t, name in zip(tracks, names, strict=True) if name.lower() == voice.lower()]
+    matching = [part.track for part in item.parts if part.name.lower() == voice.lower()]
     if len(matching) == 1:
         return matching[0]
-    if voice.isdecimal() and 1 <= int(voice) <= len(tracks):
-        return tracks[int(voice) - 1]
+    if voice.isdecimal() and 1 <= int(voice) <= len(item.parts):
+        return item.parts[int(voice) - 1].track
+    names = [part.name for part in item.parts]
     known = ", ".join(f"{n} ({name})" if name else str(n) for n, name in enumerate(names, 1))
     raise CaesuraError(
-        f"{song.name} has no single voice '{voice}'; its voices are {known or 'none'}."
+        f"{item.song.name} has no single voice '{voice}'; its voices are {known or 'none'}."
     )
-
-
-def _track_name(song: Song, track: int) -> str:
-    for event in song.tracks[track]:
-        if event.data[:2] == bytes([META, TRACK_NAME]):
-            return event.data[3:].decode("utf-8", "replace").strip()
-    return ""

@@ -6,22 +6,38 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Int8, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.kinds.base import Item
-from caesura.kinds.music.metre import SWITCHES, Bar, find_bars, make_metre, unknown_metre
-from caesura.kinds.music.midi import Song
+from caesura.kinds.music.adding import add_part, add_track
+from caesura.kinds.music.metre import (
+    BEAT_BEGINS,
+    SWITCHES,
+    Bar,
+    find_bars,
+    make_metre,
+    unknown_metre,
+)
+from caesura.kinds.music.midi import META, Song
 from caesura.kinds.music.notes import Grid, Lane, find_lanes, has_finer_notes, make_roll
+from caesura.kinds.music.parts import Part
 from caesura.kinds.music.refill import refill
 from caesura.kinds.music.rescore import Sound, rescore
 from caesura.kinds.music.roll import KEYS, LOWEST_KEY, read_roll
-from caesura.kinds.music.score import Score
+from caesura.kinds.music.score import TRACK_NAME, Score
 from caesura.kinds.music.struck import STRUCK, begin, make_frames
-from caesura.sequence import Sequence, Span
+from caesura.sequence import Line, Sequence, Span
+
+
+class NamedTrack(NamedTuple):
+    """A track with notes."""
+
+    track: int
+    name: str  # empty if it has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +49,8 @@ class MusicItem(Item):
     name: str  # what error messages call it
     wanted: Bool[np.ndarray, "T 88"] | None = None  # missing keys, if not only its own gaps
     track: int | None = None  # the only track that gets new notes
+    erased: Bool[np.ndarray, "T 88"] | None = None  # where the notes of this track are taken out
+    sings: bool = False  # whether this track has one note at a time
     struck: bool = False  # whether keys are silent, held or struck, with the metre beside them
 
     @cached_property
@@ -40,7 +58,17 @@ class MusicItem(Item):
         if self.wanted is None:
             return self.complete
         missing = self.widen(self.wanted)
-        return Sequence(np.where(missing, np.int8(0), self.complete.values), missing)
+        return Sequence(np.where(missing, np.int8(0), self.observed), missing, self.line)
+
+    @property
+    def observed(self) -> Int8[np.ndarray, "T D"]:
+        """The values to go by, whatever of them is missing."""
+        return self.complete.values
+
+    @property
+    def line(self) -> Line | None:
+        """What a fill of one part among others must be like."""
+        return None
 
     @property
     def roll(self) -> Bool[np.ndarray, "T 88"]:
@@ -90,19 +118,60 @@ class SongItem(MusicItem):
         """The notes of the song."""
         return find_lanes(self.song, self.grid)
 
+    def with_new_track(self, is_low: bool) -> "SongItem":
+        """Return the song with an empty last track, the only one that gets new notes."""
+        return replace(self, original=add_track(self.song), track=len(self.song.tracks))
+
+    @property
+    def filled_part(self) -> Part:
+        """The track that gets new notes, beside the others."""
+        assert self.track is not None
+        return Part(self.lanes, self.track, self.grid)
+
+    @cached_property
+    def parts(self) -> list[NamedTrack]:
+        """The tracks with notes."""
+        tracks = sorted({lane.voice.track for lane in self.lanes})
+        return [NamedTrack(track, _track_name(self.song, track)) for track in tracks]
+
     @cached_property
     def complete(self) -> Sequence:
-        values = make_roll(self.lanes, self.grid)
+        values = self._keys(self.lanes)
         if self.struck:
-            metre = make_metre(self._bars, self.grid.steps, self.steps_per_beat)
-            values = np.concatenate([make_frames(self.lanes, self.grid), metre], axis=1)
+            values = np.concatenate([values, self._metre], axis=1)
         return Sequence(values, np.zeros(values.shape, bool))
+
+    @property
+    def observed(self) -> Int8[np.ndarray, "T D"]:
+        """The values of `complete`, but what is taken out of a track does not sound."""
+        if self.erased is None:
+            return self.complete.values
+        values = self.complete.values.copy()
+        values[:, :KEYS][self.erased] = self._keys(self.filled_part.others)[self.erased]
+        return values
+
+    @property
+    def line(self) -> Line | None:
+        if self.erased is None:
+            return None
+        known = np.where(self.erased, np.int8(0), self._keys(self.filled_part.own))
+        known = np.pad(known, [(0, 0), (0, self.complete.values.shape[1] - KEYS)])
+        rests = self.filled_part.may_rest(np.asarray(self.erased.any(axis=1)))
+        return Line(known, rests, self.sings)
+
+    def _keys(self, lanes: list[Lane]) -> Int8[np.ndarray, "T 88"]:
+        return make_frames(lanes, self.grid) if self.struck else make_roll(lanes, self.grid)
 
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the song with other notes where `missing`; `refill` says what becomes of edges."""
         self._check_shape(missing)
-        keys = missing[:, :KEYS], values[:, :KEYS]
-        return refill(self.song, self.grid, self.lanes, *keys, self.track, struck=self.struck)
+        gone, keys = self._gone(missing), np.where(missing, values, 0)[:, :KEYS]
+        lanes = self.lanes if self.track is None else self.filled_part.own
+        return refill(self.song, self.grid, lanes, gone, keys, struck=self.struck)
+
+    def _gone(self, missing: Bool[np.ndarray, "T D"]) -> Bool[np.ndarray, "T 88"]:
+        """Where notes are taken out."""
+        return missing[:, :KEYS] if self.erased is None else missing[:, :KEYS] | self.erased
 
     def content(self, filled: Any) -> bytes:
         """Return the content of a file like the original."""
@@ -113,19 +182,28 @@ class SongItem(MusicItem):
         return base64.b64encode(self.content(filled)).decode("ascii")
 
     def view(self, filled: Any) -> dict[str, Any]:
-        """Return the notes as [key, first step, step after the last, velocity].
+        """Return the notes as [key, first step, step after the last, velocity, part].
 
-        For the original there are also the number of steps, the steps that bars begin at, and the
-        seconds at which steps begin.
+        A part is the number of a track among those with notes, from 1; 0 if it had none before. For
+        the original there are also the names of the parts, the number of steps and how many a
+        quarter note has, the steps that bars and beats begin at, the number of the first bar, and
+        the seconds at which steps begin.
         """
+        number = {part.track: number for number, part in enumerate(self.parts, 1)}
         if filled is not self.original:
-            return {"notes": _notes(type(self)(filled, self.steps_per_beat, self.name).lanes)}
+            lanes = type(self)(filled, self.steps_per_beat, self.name).lanes
+            return {"notes": _notes(lanes, number)}
         ticks = [self.grid.tick(line) for line in range(self.grid.steps + 1)]
         return {
-            "notes": _notes(self.lanes),
+            "notes": _notes(self.lanes, number),
+            "parts": [part.name for part in self.parts],
             "steps": self.grid.steps,
+            "steps_per_beat": self.steps_per_beat,
             "bars": sorted(set(self._bar_lines)),
+            "beats": np.flatnonzero(self._metre[:, BEAT_BEGINS]).tolist(),
+            "first_bar": self.first_bar,
             "seconds": self.song.seconds(ticks),
+            "suffix": self.suffix,
         }
 
     def doubts(self, missing: Bool[np.ndarray, "T D"]) -> list[str]:
@@ -150,6 +228,10 @@ class SongItem(MusicItem):
     @property
     def _bars(self) -> list[Bar]:
         return self.song.metre
+
+    @cached_property
+    def _metre(self) -> Int8[np.ndarray, "T switches"]:
+        return make_metre(self._bars, self.grid.steps, self.steps_per_beat)
 
     @property
     def _bar_lines(self) -> list[int]:
@@ -178,16 +260,22 @@ class ScoreItem(SongItem):
         metre: list[Bar] = self.original.metre
         return metre
 
+    def with_new_track(self, is_low: bool) -> "ScoreItem":
+        """Return the score with a new last part; in the bass clef if it is low."""
+        return replace(
+            self, original=add_part(self.original, is_low), track=len(self.original.streams)
+        )
+
     def write(self, values: Shaped[np.ndarray, "T D"], missing: Bool[np.ndarray, "T D"]) -> Any:
         """Return the score with other notes where `missing`; new ones are coloured."""
         filled = super().write(values, missing)
-        ticks = self.grid.ticks_per_beat
+        ticks, gone = self.grid.ticks_per_beat, self._gone(missing)
 
         def is_missing(pitch: int, start: Fraction, stop: Fraction) -> bool:
             key = pitch - LOWEST_KEY
             first = min(self.grid.line(start * ticks), self.grid.steps - 1)
             last = max(self.grid.line(stop * ticks), first + 1)
-            return 0 <= key < KEYS and bool(missing[first:last, key].any())
+            return 0 <= key < KEYS and bool(gone[first:last, key].any())
 
         after = find_lanes(filled, self.grid)
         sounds = self._sounds(self.lanes), self._sounds(after)
@@ -265,8 +353,24 @@ class RollItem(MusicItem):
         raise CaesuraError(f"{self.name} has no bars, which only a song has: count in steps.")
 
 
-def _notes(lanes: list[Lane]) -> list[list[int]]:
-    """Return [MIDI number, first step, step after the last, velocity] of each note."""
-    each = [(lane.key + LOWEST_KEY, note) for lane in lanes for note in lane.notes]
-    notes = [[key, note.first, note.stop, note.velocity] for key, note in each]
+def _notes(lanes: list[Lane], number: dict[int, int]) -> list[list[int]]:
+    """Return [MIDI number, first step, step after the last, velocity, part] of each note."""
+    notes = [
+        [
+            lane.key + LOWEST_KEY,
+            note.first,
+            note.stop,
+            note.velocity,
+            number.get(lane.voice.track, 0),
+        ]
+        for lane in lanes
+        for note in lane.notes
+    ]
     return sorted(notes, key=lambda note: (note[1], note[0]))
+
+
+def _track_name(song: Song, track: int) -> str:
+    for event in song.tracks[track]:
+        if event.data[:2] == bytes([META, TRACK_NAME]):
+            return event.data[3:].decode("utf-8", "replace").strip()
+    return ""

@@ -20,6 +20,7 @@ from caesura.errors import CaesuraError, whole_number
 
 BEATS = 6
 SWITCHES = 4 + BEATS
+BEAT_BEGINS = 1  # the number of the switch that says so
 OF_THE_GRID = (2, 3)  # eighth notes, and whether it divides by three
 ROUNDING = 1e-6  # of a step
 

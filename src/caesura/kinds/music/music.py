@@ -176,7 +176,8 @@ class Music(Kind):
             return drawn
         values = np.repeat(sequence.values[None], len(drawn), axis=0).astype(drawn.dtype)
         values[:, sequence.missing] = drawn
-        settled = settle(values[..., :KEYS], sequence.missing[:, :KEYS])
+        own = None if sequence.line is None else sequence.line.known[:, :KEYS]
+        settled = settle(values[..., :KEYS], sequence.missing[:, :KEYS], own)
         return settled[:, sequence.missing[:, :KEYS]]
 
     def propose(

@@ -100,6 +100,8 @@ class ScoreReader(Reader):
         self.tempos: list[
             tuple[int, Fraction, float]
         ] = []  # measure, time in it, quarters a minute
+        self.list_stop: int | None = None  # the byte where the list of parts ends
+        self.stop = 0  # the byte where the score ends
         self._open: list[str] = []
         self._names: dict[str, str] = {}
         self._words: list[str] | None = None
@@ -189,6 +191,10 @@ class ScoreReader(Reader):
         at = self.parser.CurrentByteIndex
         words = "".join(self._words).strip() if self._words is not None else None
         self._words = None
+        if not self._open:
+            self.stop = at
+        elif name == "part-list" and self.content[at : at + 2] == b"</":
+            self.list_stop = at
         if words is not None and name in SCALED and self.parts:
             number = name, self._number_start, at, _number(words, name)
             self.parts[-1].numbers.append(number)

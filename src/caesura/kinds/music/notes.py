@@ -1,8 +1,10 @@
 """From events to notes, and from ticks to steps: which keys of a song sound when."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -208,3 +210,13 @@ def has_finer_notes(lanes: list[Lane], grid: Grid, missing: Bool[np.ndarray, "T 
                 ticks[lane.voice, grid.line(note.on_tick)].append(note.on_tick)
     least = APART * grid.ticks_per_beat / grid.steps_per_beat
     return any(max(each) - min(each) >= least for each in ticks.values())
+
+
+def sing(notes: Iterable[Note], grid: Grid) -> bool:
+    """Return whether there is never more than one note at a time, as of a singer or a flute.
+
+    Notes may overlap by less than half a step, as in legato.
+    """
+    spans = sorted((note.on_tick, note.off_tick) for note in notes)
+    least = grid.ticks_per_beat / grid.steps_per_beat / 2
+    return all(stop - start < least for (_, stop), (start, _) in pairwise(spans))

@@ -20,7 +20,7 @@ from caesura.kinds.music.midi import NOTE_OFF, NOTE_ON, Event, Song
 from caesura.kinds.music.notes import Grid, Lane, Note, Voice
 from caesura.kinds.music.roll import LOWEST_KEY
 from caesura.kinds.music.struck import HELD
-from caesura.kinds.music.voices import Voices
+from caesura.kinds.music.voices import NewNote, Voices
 from caesura.sequence import runs
 
 Keys = Bool[np.ndarray, "T 88"]
@@ -125,16 +125,17 @@ def refill(
     lanes: list[Lane],
     missing: Keys,
     values: Roll,
-    track: int | None = None,
     *,
     struck: bool = False,
 ) -> Song:
-    """Return the song that has `values` where `missing`; new notes go to `track` if it is given.
+    """Return the song that has `values` where `missing`.
 
     Parameters
     ----------
-    song, grid, lanes
-        The song, its steps and its notes.
+    song, grid
+        The song and its steps.
+    lanes
+        The notes that may change: all, or those of one track, which then gets all new notes.
     missing
         The steps of each key whose notes are taken out.
     values
@@ -142,30 +143,32 @@ def refill(
         is struck.
     """
     edit = Edit(song, grid)
-    own = [lane for lane in lanes if track in (None, lane.voice.track)]
-    voices = Voices(song, grid, own, missing)
+    voices = Voices(song, grid, lanes, missing)
+    of_keys: dict[int, dict[Voice, Space]] = {}
+    new: list[NewNote] = []
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
         held = [start for start, _ in runs(gone) if struck and values[start, key] == HELD]
-        own_of_key = [lane for lane in own if lane.key == key]
-        longer = [_prolonged(own_of_key, start) for start in held]
+        of_key = [lane for lane in lanes if lane.key == key]
+        longer = [_prolonged(of_key, start) for start in held]
         spaces = {
             lane.voice: Space(
                 lane, edit, gone, [one.note for one in longer if one and one.lane is lane]
             )
-            for lane in lanes
-            if lane.key == key
+            for lane in of_key
         }
         for start, stop in runs(gone):
-            of_key = list(spaces.values())
-            goes_on = any(space.across(start) for space in of_key)
+            there = list(spaces.values())
+            goes_on = any(space.across(start) for space in there)
             stretches = _stretches(values[start:stop, key], start, goes_on)
-            for first, end in _fill_key(of_key, start, stop, stretches):
-                voice, velocity = voices.pick(first, key)
-                if voice not in spaces:
-                    spaces[voice] = Space(Lane(voice, key), edit, gone)
-                spaces[voice].strike(first, velocity)
-                spaces[voice].end(end)
+            for first, end in _fill_key(there, start, stop, stretches, voices):
+                new.append(NewNote(first, end, key))
+        of_keys[key] = spaces
+    for (first, end, key), voice, velocity in voices.assign(new):
+        if voice not in of_keys[key]:
+            of_keys[key][voice] = Space(Lane(voice, key), edit, missing[:, key])
+        of_keys[key][voice].strike(first, velocity)
+        of_keys[key][voice].end(end)
     return edit.done()
 
 
@@ -206,7 +209,7 @@ def _stretches(
 
 
 def _fill_key(
-    spaces: list[Space], start: int, stop: int, stretches: list[tuple[int, int]]
+    spaces: list[Space], start: int, stop: int, stretches: list[tuple[int, int]], voices: Voices
 ) -> list[tuple[int, int]]:
     """Fit the notes across a gap's edges to the stretches where the key is on; give the others.
 
@@ -222,6 +225,8 @@ def _fill_key(
         for space in spaces:
             if space in held - kept:
                 space.end(end)
+            if space in held:
+                voices.take(space.lane.voice, first, end)
         if kept and number:
             begin = first
         elif number:
@@ -231,4 +236,5 @@ def _fill_key(
         note = space.across(stop)
         if note and space not in through:
             space.strike(begin, note.velocity)
+            voices.take(space.lane.voice, begin, stop)
     return new

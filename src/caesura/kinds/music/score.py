@@ -156,6 +156,16 @@ class Score:
         """The parts, from the top of the page."""
         return self._read.parts
 
+    @property
+    def list_stop(self) -> int | None:
+        """The byte where the list of parts ends, if there is one."""
+        return self._read.list_stop
+
+    @property
+    def stop(self) -> int:
+        """The byte where the last part has ended, and the score ends."""
+        return self._read.stop
+
     @cached_property
     def measures(self) -> list[Measure]:
         """The measures of the longest part."""

@@ -17,7 +17,9 @@ def make_frames(lanes: list[Lane], grid: Grid) -> Int8[np.ndarray, "T 88"]:
 
 
 def begin(
-    frames: Shaped[np.ndarray, "*n T D"], where: Bool[np.ndarray, "T D"]
+    frames: Shaped[np.ndarray, "*n T D"],
+    where: Bool[np.ndarray, "T D"],
+    own: Shaped[np.ndarray, "T D"] | None = None,
 ) -> Shaped[np.ndarray, "*n T D"]:
     """Return the frames with keys struck that would be held after silence.
 
@@ -27,6 +29,8 @@ def begin(
         The keys of each step.
     where
         The keys and steps that may change.
+    own
+        What is known of the part that all of this belongs to: it cannot hold a note of another.
 
     Examples
     --------
@@ -34,18 +38,23 @@ def begin(
     [2, 1, 0, 2]
     """
     sounds = frames > SILENT
+    if own is not None:
+        sounds = np.where(where, sounds, own > SILENT)
     silent_before = np.ones_like(sounds)
     silent_before[..., 1:, :] = ~sounds[..., :-1, :]
     return np.where(where & (frames == HELD) & silent_before, STRUCK, frames).astype(frames.dtype)
 
 
 def settle(
-    frames: Shaped[np.ndarray, "*n T D"], missing: Bool[np.ndarray, "T D"]
+    frames: Shaped[np.ndarray, "*n T D"],
+    missing: Bool[np.ndarray, "T D"],
+    own: Shaped[np.ndarray, "T D"] | None = None,
 ) -> Shaped[np.ndarray, "*n T D"]:
     """Return the frames with what no notes can be like changed where `missing`.
 
     A key that is held after a gap must sound at the end of the gap, for no note may begin outside:
-    if it does not, it is struck there. A key that would be held after silence is struck.
+    if it does not, it is struck there. A key that would be held after silence is struck. If only
+    one part is filled, `own` is what is known of it.
 
     Examples
     --------
@@ -57,4 +66,4 @@ def settle(
     held_after = np.zeros(frames.shape, bool)
     held_after[..., :-1, :] = frames[..., 1:, :] == HELD
     ended = np.where(last & held_after & (frames == SILENT), STRUCK, frames).astype(frames.dtype)
-    return begin(ended, missing)
+    return begin(ended, missing, own)

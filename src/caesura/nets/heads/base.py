@@ -26,8 +26,8 @@ class Head(eqx.Module):
 
     # Whether the context also holds the nearest known values on either side.
     remembers: ClassVar[bool] = False
-    # Whether `log_prob`, `draw` and `marginals` also take arrays of NumPy, with a batch in the last
-    # axis.
+    # Whether `log_prob`, `chain`, `draw` and `marginals` also take arrays of NumPy, with a batch in
+    # the last axis.
     in_numpy: ClassVar[bool] = False
 
     frame: eqx.AbstractVar[Frame]
@@ -47,6 +47,14 @@ class Head(eqx.Module):
         """Return what `sample` returns, from numbers that are uniform between 0 and 1.
 
         Only a head that can be run by NumPy needs it.
+        """
+        raise NotImplementedError
+
+    def chain(self, query: Query) -> Float[Numbers, "D *B"]:
+        """Return the log-probability of each missing component, given those before it.
+
+        Other components have 0, and `log_prob` is the sum. Only a head that can be run by NumPy
+        needs it.
         """
         raise NotImplementedError
 

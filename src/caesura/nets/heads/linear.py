@@ -19,13 +19,17 @@ class Independent(Head):
     """Components that are independent given the context: `marginals` defines everything."""
 
     def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
+        each = self.chain(query)
+        return namespace(each).sum(each, axis=0)
+
+    def chain(self, query: Query) -> Float[Numbers, "D *B"]:
         _, frame, missing = query
         log_probs = self.marginals(query)
         xp, K = namespace(log_probs), log_probs.shape[1]
         # Not as a gather: its gradient is a scatter, which is slow on a GPU.
         here = frame[:, None] == np.arange(K).reshape(K, *[1] * (frame.ndim - 1))
         chosen = xp.sum(xp.where(here, log_probs, 0.0), axis=1)
-        return xp.sum(xp.where(missing & ~self.frame.unknown(frame), chosen, 0.0), axis=0)
+        return xp.where(missing & ~self.frame.unknown(frame), chosen, 0.0)
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
         drawn = jax.random.categorical(key, self.marginals(query))

@@ -66,11 +66,14 @@ class Orderless(Head):
         return len(self.b_z)
 
     def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
+        each = self.chain(query)
+        return namespace(each).sum(each, axis=0)
+
+    def chain(self, query: Query) -> Float[Numbers, "D *B"]:
         known = ~self.frame.unknown(query.frame)
         scored = query._replace(missing=query.missing & known)
         start = self._hidden(query, ~query.missing & known)
-        log_probs = self._walk(scored, start, query.frame, lambda odds, x: x)[1]
-        return namespace(log_probs).sum(log_probs, axis=0)
+        return self._walk(scored, start, query.frame, lambda odds, x: x)[1]
 
     def sample(self, key: PRNGKeyArray, query: Query) -> Shaped[Array, " D"]:
         key_values = jax.random.split(key)[1]  # as in version 0.1, which drew an order first
@@ -169,7 +172,15 @@ class Orderless(Head):
         of_value, of_any = xp.moveaxis(self._by_odds(self.W_v.T), 0, 2), self.W_o.T[:, :, None]
         W = xp.concatenate([of_value, of_any], axis=2)
         linear, V_y = (xp.swapaxes(a, 0, 1) for a in (self._linear(query), self._by_odds(self.V_y)))
-        return scan(visit, start, (linear, V_y, W, given, query.missing))
+        visited = (linear, V_y, W, given, query.missing)
+        if not isinstance(start, np.ndarray):
+            return scan(visit, start, visited)
+        # A loop of NumPy can leave out what is missing nowhere.
+        some = query.missing.any(axis=tuple(range(1, query.missing.ndim)))
+        x, log_probs = np.zeros_like(query.frame), np.zeros(query.frame.shape, start.dtype)
+        if some.any():
+            x[some], log_probs[some] = scan(visit, start, tuple(a[some] for a in visited))
+        return x, log_probs
 
 
 def _log_prob(

@@ -1,28 +1,42 @@
-// The music view: erase notes, fill them, look and listen.
+// The music view: erase notes, say what is wanted there, fill them, look and listen.
 import { ask } from "./api.js";
-import { bar, element, options, percent, relabel } from "./elements.js";
-import { download, onFile } from "./files.js";
+import { showChips } from "./chips.js";
+import { element, options, relabel } from "./elements.js";
+import { onFile } from "./files.js";
 import { History } from "./history.js";
 import { KEYS, LOWEST, Mask } from "./mask.js";
+import { cut, isSame, keyName, named, partNames } from "./notes.js";
 import { Player } from "./player.js";
-import { keyName, Roll } from "./roll.js";
+import { ALL_KEYS, onDrag } from "./pointing.js";
+import { Roll } from "./roll.js";
+import { downloadSong, encoded } from "./song.js";
 import { load, save } from "./store.js";
+import { Versions } from "./versions.js";
+import { asked as askedWishes, NO_WISHES, Wishes } from "./wishes.js";
 import { Work } from "./work.js";
 
 const EXAMPLE = { name: "Greensleeves", path: "/static/greensleeves.mid", bars: [6, 7] };
 const SAMPLES = { gsn: 4, sir: 4 }; // these score by averages over many chains, which takes longer
 const SOME_SAMPLES = 6;
-const AROUND = 12; // steps before and after the gap that are played with it
+const AROUND = 4; // quarter notes before and after the gap that are played with it
 const BEFORE = -1; // the version that was opened
-const ALL_KEYS = { lowest: LOWEST, highest: LOWEST + KEYS - 1 };
 const $ = (id) => document.getElementById(id);
 
 export function startMusic(models) {
   const roll = new Roll($("roll"), $("scroller"), $("spacer"));
   const work = new Work($("music-fill"), $("music-status"));
   const player = new Player(moved);
+  const versions = new Versions($("versions"), { choose, play: playVersion });
+  const wishes = new Wishes(
+    {
+      parts: $("parts"),
+      boxes: { top: $("keep-top"), bottom: $("keep-bottom") },
+      fields: { force: $("force"), forbid: $("forbid") },
+    },
+    wish,
+  );
   // A page is never changed in place, except for its fields.
-  const history = new History($("music-undo"), ({ page: before, score: song }) => {
+  const history = new History($("music-undo"), ({ page: before, score: song, gap: then }) => {
     work.stop();
     player.stop();
     asking = null;
@@ -30,14 +44,17 @@ export function startMusic(models) {
     score = song;
     $("music-model").value = model().name;
     offerStrategies();
-    took();
+    took(then);
     work.say("The last change is undone.");
   });
-  const kept = () => ({ page: { ...page }, score });
+  const kept = () => ({ page: { ...page }, score, gap });
   let page = load("music") ?? { model: models[0].name, strategy: null, seed: 0 };
   let score = null; // the song as it was opened, on the grid
-  let mask = new Mask(0);
+  let mask = new Mask(0); // what was erased
+  let gap = null; // what of it is left to fill, and the notes of the song with what is wanted there
   let asking = null; // which song was opened last
+  let surveying = null; // which gap was asked about last
+  let playing = null; // the button or version that plays
 
   const model = () => models.find((m) => m.name === page.model) ?? models[0];
 
@@ -54,18 +71,26 @@ export function startMusic(models) {
     }
     if (asking !== mine) return;
     if (score) history.keep(before);
-    score = { ...told, notes: told.notes.map(named) };
-    page = { ...page, name, sequence, erased: erased(score), pinned: [], answer: null, shown: BEFORE };
+    score = { ...told, notes: told.notes.map(named), names: partNames(told.parts) };
+    const fresh = { pinned: [], answer: null, shown: BEFORE, wishes: NO_WISHES };
+    page = { ...page, name, sequence, steps: score.steps, erased: erased(score), ...fresh };
     took();
     work.say("");
   }
 
-  // Show the song and the state of the page.
-  function took() {
+  // Show the song and the state of the page, whose gap may be known.
+  function took(known = null) {
     mask = Mask.of(score.steps, page.erased);
     $("song-name").textContent = page.name;
-    for (const id of ["bar-first", "bar-last"]) $(id).max = score.bars.length;
-    draw();
+    for (const id of ["bar-first", "bar-last"]) {
+      $(id).min = score.first_bar;
+      $(id).max = score.first_bar + score.bars.length - 1;
+    }
+    surveying = null;
+    if (known) {
+      gap = known;
+      draw();
+    } else survey();
     remember();
     if (mask.any) roll.reveal(mask.span[0]);
   }
@@ -75,16 +100,34 @@ export function startMusic(models) {
     save("music", [rest, { answer }]);
   }
 
+  // Find out what is left to fill: the server knows what the wishes leave.
+  async function survey() {
+    const mine = (surveying = {});
+    gap = { left: mask, notes: score.notes };
+    draw();
+    const wished = askedWishes(page.wishes);
+    if (!wished || !mask.any) return;
+    const question = { model: model().name, sequence: page.sequence, missing: page.erased, ...wished };
+    try {
+      const told = await ask("/api/view", question);
+      if (surveying !== mine) return;
+      gap = { left: Mask.of(score.steps, told.missing), notes: told.notes.map(named) };
+      page.pinned = page.pinned.filter(({ first, key }) => gap.left.has(first, key));
+      draw();
+    } catch (problem) {
+      if (surveying === mine) work.say(problem.message, "problem");
+    }
+  }
+
   async function openExample() {
-    const content = await (await fetch(EXAMPLE.path)).arrayBuffer();
     const [first, last] = EXAMPLE.bars;
-    return open(EXAMPLE.name, toBase64(content), ({ bars, steps }) => [
+    return open(EXAMPLE.name, await encoded(await fetch(EXAMPLE.path)), ({ bars, steps }) => [
       { first: bars[first - 1], stop: bars[last] ?? steps, ...ALL_KEYS },
     ]);
   }
 
   async function openFile(file) {
-    await open(file.name, toBase64(await file.arrayBuffer()), () => []);
+    await open(file.name, await encoded(file), () => []);
   }
 
   function fill() {
@@ -94,52 +137,30 @@ export function startMusic(models) {
       return;
     }
     const { sequence, strategy, seed } = page;
-    const pinned = page.pinned.map(({ key, first, stop }) => ({ first, stop, lowest: key, highest: key }));
-    const asked = { model: model().name, sequence, missing: page.erased, pinned, strategy, seed };
+    const pinned = page.pinned.map(({ key, struck, stop }) => ({ first: struck, stop, lowest: key, highest: key }));
+    const wished = askedWishes(page.wishes) ?? {};
+    const asked = { model: model().name, sequence, missing: page.erased, pinned, ...wished, strategy, seed };
     work.run(async (signal) => {
       const samples = SAMPLES[strategy ?? model().strategy] ?? SOME_SAMPLES;
       const fills = await ask("/api/fill", { ...asked, samples, draws: samples }, signal);
       const { places, likeliest } = await ask("/api/marginals", asked, signal);
-      const sounds = likeliest.map((row) => row.find(([symbol]) => symbol === 1)?.[1] ?? 0);
-      // The candidates are in the order of how well their notes agree with those of all draws.
-      const ranked = fills.candidates.map((one) => one.sequence);
-      const rank = (n) => ranked.indexOf(fills.samples[n]);
-      const order = fills.samples.map((_, n) => n).sort((a, b) => rank(a) - rank(b));
       if (page.answer) history.keep(kept());
-      page.answer = {
-        versions: order.map((n) => ({
-          sequence: fills.samples[n],
-          notes: fills.views[n].notes,
-          logProb: fills.log_probs[n],
-        })),
-        places,
-        sounds,
-      };
+      page.answer = { versions: ranked(fills, samples), places, sounds: likeliest.map(sounding) };
       page.shown = 0;
       draw();
       remember();
       roll.reveal(mask.span[0]);
-      return `Filled: ${fresh().length} new notes in the best of ${samples} versions.`;
+      const { length } = page.answer.versions;
+      return `Filled: ${fresh().length} new notes in the best of ${length} versions.`;
     });
   }
 
-  // The notes of a version, cut at the edges of what was erased; `fresh` parts are inside.
+  // The notes of a version, cut at the edges of what was filled; `fresh` parts are inside.
   function notesOf(version) {
     if (version === BEFORE && page.answer) return score.notes.map((note) => ({ ...note, fresh: false }));
-    const pins = Mask.of(score.steps, page.pinned.map((p) => ({ ...p, lowest: p.key, highest: p.key })));
-    const notes = version === BEFORE ? score.notes : page.answer.versions[version].notes.map(named);
-    const parts = notes.flatMap((note) => {
-      const cut = [];
-      for (let step = note.first; step < note.stop; step++) {
-        const fresh = mask.has(step, note.key);
-        const pinned = pins.has(step, note.key);
-        const last = cut.at(-1);
-        if (last && last.fresh === fresh && last.pinned === pinned) last.stop = step + 1;
-        else cut.push({ ...note, first: step, stop: step + 1, fresh, pinned });
-      }
-      return cut;
-    });
-    return version === BEFORE ? parts.filter((part) => !part.fresh) : parts;
+    const notes = version === BEFORE ? gap.notes : page.answer.versions[version].notes.map(named);
+    const pieces = cut(notes, gap.left, page.pinned);
+    return version === BEFORE ? pieces.filter((piece) => !piece.fresh) : pieces;
   }
 
   const fresh = () => (page.shown === BEFORE ? [] : notesOf(page.shown).filter((n) => n.fresh));
@@ -152,173 +173,171 @@ export function startMusic(models) {
     });
     const sure = (step, key) => expected.get(step * KEYS + key - LOWEST) ?? 0;
     const notes = notesOf(page.shown);
-    const all = [...score.notes, ...(page.answer?.versions ?? []).flatMap((v) => v.notes.map(named))];
+    const all = [...gap.notes, ...(page.answer?.versions ?? []).flatMap((v) => v.notes.map(named))];
     roll.show({
       steps: score.steps,
+      perBeat: score.steps_per_beat,
       bars: score.bars,
+      beats: score.beats,
+      firstBar: score.first_bar,
       notes: notes.filter((note) => !note.pinned),
-      mask,
+      left: gap.left,
       expected: sure,
       pinned: page.shown === BEFORE && page.answer ? [] : page.pinned,
       sounding: [...new Set(all.map((note) => note.key))],
+      only: page.wishes.part,
     });
     const { span } = mask;
+    const part = page.wishes.part ? `, only ${score.names[page.wishes.part - 1]}` : "";
     $("roll").setAttribute(
       "aria-label",
       `Piano roll: ${score.bars.length} bars, ${notes.length} notes, ` +
-        (span ? `erased from bar ${barOf(span[0])} to bar ${barOf(span[1] - 1)}` : "nothing erased"),
+        (span ? `erased from bar ${barOf(span[0])} to bar ${barOf(span[1] - 1)}${part}` : "nothing erased"),
     );
+    wishes.show(page.wishes, score.names);
     drawVersions();
     drawNewNotes(sure);
   }
 
   function drawVersions() {
-    const versions = page.answer?.versions ?? [];
-    const choose = (version) => () => {
-      const playing = player.playing;
-      player.stop();
-      page.shown = version;
-      draw();
-      remember();
-      if (playing) play(true);
-    };
-    $("versions").replaceChildren(
-      bar("Original", "", 0, { pressed: page.shown === BEFORE, choose: choose(BEFORE) }),
-      ...versions.map((_, n) => {
-        const count = notesOf(n).filter((note) => note.fresh).length;
-        const told = count === 1 ? "1 new note" : `${count} new notes`;
-        return bar(`Fill ${n + 1}`, told, 0, { pressed: page.shown === n, choose: choose(n) });
-      }),
-    );
-    $("versions-details").hidden = !versions.length;
+    const filled = page.answer?.versions ?? [];
+    $("versions-card").hidden = !filled.length;
+    $("music-adopt").disabled = page.shown === BEFORE;
+    if (!filled.length) {
+      versions.show([], [0, 1], []);
+      return;
+    }
+    const [first, stop] = mask.span;
+    const margin = 2 * score.steps_per_beat;
+    const shown = [BEFORE, ...filled.keys()].map((number) => {
+      const notes = notesOf(number);
+      const count = notes.filter((note) => note.fresh).length;
+      const told = count === 1 ? "1 new note" : `${count} new notes`;
+      const [name, words] = number === BEFORE ? ["Original", ""] : [`Fill ${number + 1}`, told];
+      return { number, name, told: words, notes, isShown: page.shown === number };
+    });
+    versions.show(shown, [Math.max(first - margin, 0), Math.min(stop + margin, score.steps)], score.bars);
+    versions.mark(playing);
     $("versions-nats").replaceChildren(
-      ...versions.map(({ logProb }) => element("li", { text: `${nats(logProb)} nats` })),
+      ...filled.map(({ logProb }) => element("li", { text: `${nats(logProb)} nats` })),
     );
+  }
+
+  function choose(version) {
+    const wasPlaying = player.playing;
+    player.stop();
+    page.shown = version;
+    draw();
+    remember();
+    if (wasPlaying) play(true);
+  }
+
+  function playVersion(version) {
+    const wasPlaying = playing === version;
+    player.stop();
+    if (wasPlaying) return;
+    if (page.shown !== version) choose(version);
+    play(true, version);
   }
 
   function drawNewNotes(sure) {
     const pins = page.pinned.map((pin) => ({ ...pin, pinned: true }));
     const notes = [...fresh().filter((note) => !note.pinned), ...pins];
-    notes.sort((a, b) => a.first - b.first || a.key - b.key); // so that none moves when it is kept
     $("notes-hint").hidden = notes.length > 0;
-    $("new-notes").replaceChildren(
-      ...notes.map((note) => {
-        const p = mean(note, sure);
-        const button = element("button", {
-          type: "button",
-          text: keyName(note.key),
-          label: `${keyName(note.key)} in bar ${barOf(note.first)}, ${note.pinned ? "kept" : `${percent(p)} sure`}`,
-        });
-        button.style.setProperty("--p", p);
-        button.setAttribute("aria-pressed", Boolean(note.pinned));
-        button.addEventListener("click", () => togglePin(note));
-        return element("li", {}, button);
-      }),
-    );
+    showChips($("new-notes"), notes, { sure, bar: barOf, toggle: togglePin });
   }
 
-  function togglePin(note) {
-    const same = (pin) => pin.key === note.key && pin.first === note.first && pin.stop === note.stop;
-    const { key, first, stop } = note;
+  function togglePin({ key, first, stop, struck, part }) {
+    const pin = { key, first, stop, struck, part };
     history.keep(kept());
-    page.pinned = page.pinned.some(same)
-      ? page.pinned.filter((pin) => !same(pin))
-      : [...page.pinned, { key, first, stop }];
+    page.pinned = page.pinned.some((one) => isSame(one, pin))
+      ? page.pinned.filter((one) => !isSame(one, pin))
+      : [...page.pinned, pin];
     draw();
     remember();
     const count = page.pinned.length;
     work.say(count ? `${count} new ${count === 1 ? "note is" : "notes are"} kept: Fill draws the rest again.` : "");
   }
 
-  const mean = ({ key, first, stop }, sure) => {
-    let sum = 0;
-    for (let step = first; step < stop; step++) sum += sure(step, key);
-    return sum / (stop - first);
-  };
-
-  const barOf = (step) => score.bars.findLastIndex((start) => start <= step) + 1;
+  const barOf = (step) => score.bars.findLastIndex((start) => start <= step) + score.first_bar;
 
   function change(box, missing) {
     work.stop();
     history.keep(kept());
+    mask = Mask.of(score.steps, page.erased); // another one: the last may be asked back
     mask.set(box, missing);
     page.erased = mask.boxes;
     page.pinned = page.pinned.filter(({ key, first }) => mask.has(first, key));
     page.answer = null;
     page.shown = BEFORE;
-    draw();
-    remember();
     const { span } = mask;
     work.say(span ? `Erased: from bar ${barOf(span[0])} to bar ${barOf(span[1] - 1)}.` : "Nothing is erased.");
+    survey();
+    remember();
   }
 
-  // Dragging over the roll.
-  const tool = () => document.querySelector("input[name=tool]:checked").value;
-  let drag = null;
-  const selected = () => {
-    const [a, b] = [drag.from, drag.to];
-    const steps = { first: Math.min(a.step, b.step), stop: Math.max(a.step, b.step) + 1 };
-    if (tool() === "span") return { ...steps, ...ALL_KEYS };
-    const [lowest, highest] = [Math.min(a.key, b.key), Math.max(a.key, b.key)];
-    // A box that reaches the edge of the drawing reaches the end of the keyboard.
-    return {
-      ...steps,
-      lowest: lowest === roll.lowest ? ALL_KEYS.lowest : lowest,
-      highest: highest === roll.highest ? ALL_KEYS.highest : highest,
-    };
-  };
-  $("roll").addEventListener("pointerdown", (event) => {
-    if (!score || event.button !== 0 || tool() === "move") return;
-    $("roll").setPointerCapture(event.pointerId);
-    drag = { from: roll.at(event), to: roll.at(event) };
-  });
-  $("roll").addEventListener("pointermove", (event) => {
-    if (!drag) return;
-    drag.to = roll.at(event);
-    roll.selection = selected();
-    roll.draw();
-  });
-  $("roll").addEventListener("pointerup", (event) => {
-    if (!drag) return;
-    const { from } = drag;
-    const box = selected();
-    drag = roll.selection = null;
-    const clicked = box.stop - box.first === 1 && roll.at(event).key === from.key;
-    const covers = (note) => note.key === from.key && note.first <= from.step && note.stop > from.step;
-    const note = clicked && [...page.pinned, ...fresh()].find(covers);
-    if (note) togglePin(note);
-    else change(box, tool() !== "back");
-  });
-  $("roll").addEventListener("pointercancel", () => {
-    drag = roll.selection = null;
-    roll.draw();
-  });
-  for (const input of document.querySelectorAll("input[name=tool]")) {
-    input.addEventListener("change", () => $("roll").classList.toggle("moves", tool() === "move"));
+  // Something else is wanted: the fills before did not have it.
+  function wish(wanted) {
+    if (!score) return;
+    work.stop();
+    player.stop();
+    history.keep(kept());
+    page.wishes = wanted;
+    page.pinned = page.pinned.filter(({ part }) => !wanted.part || wanted.part === part);
+    page.answer = null;
+    page.shown = BEFORE;
+    work.say("");
+    survey();
+    remember();
   }
+
+  onDrag(roll, {
+    pointed(place) {
+      const told = place && `bar ${barOf(place.step)}, beat ${beatOf(place.step)}, ${keyName(place.key)}`;
+      $("pointed").textContent = told ?? "";
+    },
+    clicked({ step, key }) {
+      const covers = (note) => note.key === key && note.first <= step && note.stop > step;
+      const note = [...page.pinned, ...fresh()].find(covers);
+      if (note) togglePin(note);
+      return Boolean(note);
+    },
+    dragged: change,
+  });
+
+  const beatOf = (step) => {
+    const start = score.bars.findLast((bar) => bar <= step) ?? 0;
+    return Math.max(score.beats.filter((beat) => beat >= start && beat <= step).length, 1);
+  };
 
   function moved(step) {
     roll.cursor = step;
-    if (step === null) for (const id of Object.keys(LABELS)) label(id, LABELS[id]);
-    else roll.reveal(step, { anywhere: true });
+    if (step === null) {
+      playing = null;
+      for (const id of Object.keys(LABELS)) label(id, LABELS[id]);
+      versions.mark(null);
+    } else roll.reveal(step, { anywhere: true });
     roll.draw();
   }
 
   const LABELS = { "music-play": "Play", "music-play-gap": "Play around the gap" };
   const label = (id, shown) => relabel($(id), [LABELS[id], "Stop"], shown);
 
-  function play(aroundGap) {
+  function play(aroundGap, version = null) {
     if (!score) return;
     const { span } = mask;
+    const around = AROUND * score.steps_per_beat;
     const [first, stop] =
       aroundGap && span
-        ? [Math.max(span[0] - AROUND, 0), Math.min(span[1] + AROUND, score.steps)]
+        ? [Math.max(span[0] - around, 0), Math.min(span[1] + around, score.steps)]
         : [0, score.steps];
     // Not the parts that are drawn: a note over the edge of a gap is struck once.
     const filled = page.answer && page.shown !== BEFORE;
     const notes = filled ? page.answer.versions[page.shown].notes.map(named) : notesOf(BEFORE);
     player.play(notes, score.seconds, first, stop);
-    label(aroundGap ? "music-play-gap" : "music-play", "Stop");
+    playing = version;
+    if (version === null) label(aroundGap ? "music-play-gap" : "music-play", "Stop");
+    versions.mark(version);
   }
 
   for (const id of Object.keys(LABELS)) {
@@ -326,22 +345,25 @@ export function startMusic(models) {
     $(id).addEventListener("click", () => (player.playing ? player.stop() : play(id === "music-play-gap")));
   }
 
-  function downloadSong() {
-    if (!score) return;
-    const filled = page.answer && page.shown !== BEFORE;
-    const sequence = filled ? page.answer.versions[page.shown].sequence : page.sequence;
-    const bytes = Uint8Array.from(atob(sequence), (c) => c.charCodeAt(0));
-    const name = page.name.replace(/\.midi?$/i, "");
-    download(filled ? `${name}-filled-${page.shown + 1}.mid` : `${name}.mid`, bytes, "audio/midi");
-  }
+  const isFilled = () => page.answer && page.shown !== BEFORE;
+  const shownSequence = () => (isFilled() ? page.answer.versions[page.shown].sequence : page.sequence);
 
   $("music-fill").addEventListener("click", () => (work.running ? work.stop() : fill()));
   $("music-again").addEventListener("click", () => {
     page.seed = (page.seed + 1) % 2 ** 32;
     fill();
   });
+  $("music-adopt").addEventListener("click", async () => {
+    const name = `Fill ${page.shown + 1}`;
+    await open(page.name, shownSequence(), () => []);
+    work.say(`${name} is part of the song now: erase something else, or download it.`);
+  });
   $("music-back").addEventListener("click", () => score && change({ first: 0, stop: score.steps, ...ALL_KEYS }, false));
-  $("music-download").addEventListener("click", downloadSong);
+  $("music-download").addEventListener("click", () => {
+    if (!score) return;
+    const addition = isFilled() ? `-filled-${page.shown + 1}` : "";
+    downloadSong(shownSequence(), page.name, addition, score.suffix);
+  });
   $("music-example").addEventListener("click", openExample);
   onFile(
     { view: $("view-music"), card: $("roll-card"), button: $("music-open"), input: $("music-file") },
@@ -357,11 +379,13 @@ export function startMusic(models) {
     const [first, last, lowest, highest] = ["bar-first", "bar-last", "key-lowest", "key-highest"].map((id) =>
       Number($(id).value),
     );
-    if (!(1 <= first && first <= last && last <= score.bars.length && lowest <= highest)) {
-      work.say(`Choose bars from 1 to ${score.bars.length}, and the lower key first.`, "problem");
+    const zero = score.first_bar;
+    const end = zero + score.bars.length - 1;
+    if (!(zero <= first && first <= last && last <= end && lowest <= highest)) {
+      work.say(`Choose bars from ${zero} to ${end}, and the lower key first.`, "problem");
       return;
     }
-    const [start, stop] = [score.bars[first - 1], score.bars[last] ?? score.steps];
+    const [start, stop] = [score.bars[first - zero], score.bars[last - zero + 1] ?? score.steps];
     change({ first: start, stop, lowest, highest }, true);
     roll.reveal(start);
   });
@@ -383,10 +407,11 @@ export function startMusic(models) {
   });
 
   async function resume() {
-    const { erased, pinned, answer, shown } = page;
-    await open(page.name, page.sequence, () => erased);
-    if (!score) return;
-    Object.assign(page, { pinned, answer: answer ?? null, shown: answer ? shown : BEFORE });
+    const { steps, erased, pinned, answer, shown, wishes: wanted } = page;
+    const isSameGrid = (song) => song.steps === steps; // the model may be another than it was
+    await open(page.name, page.sequence, (song) => (isSameGrid(song) ? erased : []));
+    if (!score || !isSameGrid(score)) return;
+    Object.assign(page, { pinned, answer: answer ?? null, shown: answer ? shown : BEFORE, wishes: wanted });
     took();
   }
 
@@ -400,12 +425,21 @@ export function startMusic(models) {
   };
 }
 
-const nats = (number) => number.toFixed(1).replace("-", "−");
-
-const named = ([key, first, stop, velocity]) => ({ key, first, stop, velocity });
-
-function toBase64(buffer) {
-  let text = "";
-  for (const byte of new Uint8Array(buffer)) text += String.fromCharCode(byte);
-  return btoa(text);
+// The best fill, and other ones in the order of how well their notes agree with those of all draws.
+function ranked(fills, count) {
+  const best = { sequence: fills.best, notes: fills.view.notes, logProb: fills.log_prob };
+  const order = fills.candidates.map((one) => one.sequence);
+  const drawn = fills.samples.map((sequence, n) => ({
+    sequence,
+    notes: fills.views[n].notes,
+    logProb: fills.log_probs[n],
+  }));
+  drawn.sort((a, b) => order.indexOf(a.sequence) - order.indexOf(b.sequence));
+  const different = new Map([best, ...drawn].map((one) => [one.sequence, one]));
+  return [...different.values()].slice(0, count);
 }
+
+// How probable it is that a key is not silent: it may be held or struck.
+const sounding = (row) => row.reduce((sum, [symbol, p]) => (symbol ? sum + p : sum), 0);
+
+const nats = (number) => number.toFixed(1).replace("-", "−");

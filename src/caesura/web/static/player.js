@@ -1,7 +1,7 @@
-// Plays notes with oscillators, and tells where it is.
+// Plays notes on a piano, and tells where it is.
+import { Piano } from "./piano.js";
 
 const AHEAD = 0.4; // seconds that are scheduled in advance
-const frequency = (key) => 440 * 2 ** ((key - 69) / 12);
 
 export class Player {
   constructor(moved) {
@@ -15,9 +15,9 @@ export class Player {
     this.stop();
     this.context ??= new AudioContext();
     await this.context.resume();
+    this.stop(); // another one may have begun meanwhile
     this.playing = true;
-    this.output = this.context.createDynamicsCompressor();
-    this.output.connect(this.context.destination);
+    const piano = (this.piano = new Piano(this.context));
     const zero = this.context.currentTime + 0.08 - seconds[first];
     const queue = notes
       .filter((note) => note.stop > first && note.first < stop)
@@ -27,13 +27,13 @@ export class Player {
         end: zero + seconds[Math.min(note.stop, stop)],
       }))
       .sort((a, b) => a.start - b.start);
-    const output = this.output;
     const tick = () => {
-      if (this.output !== output) return; // stopped, or another one plays
+      if (this.piano !== piano) return; // stopped, or another one plays
       const now = this.context.currentTime;
-      while (queue.length && queue[0].start < now + AHEAD) this.sound(queue.shift(), output);
+      while (queue.length && queue[0].start < now + AHEAD) piano.strike(queue.shift());
       if (now - zero >= seconds[stop]) {
-        this.stop();
+        piano.leave();
+        this.rest();
         return;
       }
       this.moved(stepAt(seconds, now - zero));
@@ -49,26 +49,15 @@ export class Player {
     tick();
   }
 
-  sound({ key, start, end, velocity }, output) {
-    const oscillator = this.context.createOscillator();
-    const gain = this.context.createGain();
-    const loud = 0.22 * (velocity / 127) ** 0.8;
-    oscillator.type = "triangle";
-    oscillator.frequency.value = frequency(key);
-    gain.gain.setValueAtTime(0, start);
-    gain.gain.linearRampToValueAtTime(loud, start + 0.012);
-    gain.gain.setTargetAtTime(loud * 0.45, start + 0.012, 0.25);
-    gain.gain.setTargetAtTime(0, Math.max(end - 0.04, start + 0.03), 0.03);
-    oscillator.connect(gain).connect(output);
-    oscillator.start(start);
-    oscillator.stop(end + 0.25);
-  }
-
   stop() {
     if (!this.playing) return;
+    this.piano.silence();
+    this.rest();
+  }
+
+  rest() {
     this.playing = false;
-    this.output.disconnect();
-    this.output = null;
+    this.piano = null;
     this.moved(null);
   }
 }
