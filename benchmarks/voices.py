@@ -8,8 +8,8 @@ DATA is a directory with `music/jsb16_separated.npz`: chorales of four voices. E
 of four tracks. Songs may also be files of your own. A voice of their first bars is filled as by
 `caesura fill music --voice`. Of its track, the steps are counted at which it has no note, more than
 one, a note beyond one of the next higher or lower voice, or the same as in the song: in the song as
-it was, in the fill, and in a fill by the model alone, without the rule that a voice has one note at
-a time. Without --voice, each of the four voices is filled in turn.
+it was, in the fill, and in a fill by the model alone, without the rules for a voice. Without
+--voice, each of the four voices is filled in turn.
 
 With --who, nothing is filled: the notes of two bars are given back as keys, and the notes that get
 to the voice that they came from are counted.
@@ -27,6 +27,7 @@ from caesura.kinds.music.arrange import find_track
 from caesura.kinds.music.midi import END_OF_TRACK, META, NOTE_OFF, NOTE_ON, Event
 from caesura.kinds.music.notes import make_roll
 from caesura.sequence import runs
+from caesura.strategies import BothWays
 
 VOICES = ("Soprano", "Alto", "Tenor", "Bass")
 COUNTS = ("silent", "doubled", "crossing", "as in the song", "all")
@@ -107,6 +108,13 @@ def who(pieces: list[Song]) -> tuple[int, int]:
     return own, every
 
 
+class Freely(BothWays):
+    """`bothways` without the rules for a voice."""
+
+    def draw(self, key, net, window, samples):
+        return super().draw(key, net, replace(window, lines=None), samples)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
@@ -134,8 +142,8 @@ def main() -> None:
             steps, track = item.steps_of_bars(1, last + 1), find_track(item, voice)
             arranged = Composition(gaps=((1, last + 1),), voice=voice).arrange(item)
             fills = [
-                filler.kind.open(filler.fill(one, seed=number).best)
-                for one in (replace(arranged, sings=False), arranged)
+                filler.kind.open(filler.fill(arranged, seed=number, strategy=strategy).best)
+                for strategy in (Freely(), BothWays())
             ]
             total += [counts(one, item, track, steps) for one in (item, *fills)]
         show(voice, names, total)

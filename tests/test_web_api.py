@@ -175,12 +175,14 @@ WISHES = {"voice": "chords", "keep": ["top"], "force": ["C4"], "forbid": ["60-62
 
 
 @pytest.mark.parametrize("boxes", [[{"first": 30, "stop": 42}], []], ids=["gap", "whole"])
-@pytest.mark.parametrize("wish", [{name: WISHES[name]} for name in WISHES], ids=WISHES)
+@pytest.mark.parametrize(
+    "wish", [*({name: WISHES[name]} for name in WISHES), {"add": "C2-B3"}], ids=[*WISHES, "add"]
+)
 def test_what_is_left_to_fill_is_what_the_library_leaves(client, fillers, wish, boxes):
     told = client.post("/api/view", json=music(missing=boxes, **wish))
     opened = fillers["tunes"].kind.open(greensleeves())
     composition = Composition(gaps=((30, 42),) if boxes else (), unit="steps", **wish)
-    if not boxes and not wish.keys() & {"voice", "keep"}:
+    if not boxes and not wish.keys() & {"voice", "keep", "add"}:
         assert "no gaps" in sentence(told, 422)
         return
     item = composition.arrange(opened)
@@ -220,6 +222,18 @@ def test_a_pinned_note_is_struck_unless_it_comes_from_before(fillers):
         assert pinned.missing[:, 39].tolist() == [False] * 6 + [True] * 6 + [False] * 4
         assert pinned.missing[4:12, :39].all()
         assert not pinned.missing[:, 88:].any()
+
+
+def test_a_pinned_note_of_a_part_stays_when_the_part_is_filled(fillers):
+    kind = fillers["tunes"].kind
+    pin = Box(first=31, stop=33, lowest=70, highest=70)
+    boxes = {"missing": [Box(first=30, stop=42)], "model": "", "sequence": "-"}
+    asked = ComposedQuestion(**boxes, voice="1", pinned=[pin])
+    item = compose(kind, kind.open(greensleeves()), asked)
+    filled = kind.open(item.write(item.sequence.values, item.missing))  # silent but for it
+    own = [lane for lane in filled.lanes if lane.voice.track == item.track]
+    inside = [(lane.key, n.first, n.stop) for lane in own for n in lane.notes if 30 <= n.first < 42]
+    assert inside == [(70 - 21, 31, 33)]
 
 
 def test_a_song_on_the_grid(client):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from caesura.kinds.music.struck import HELD, STRUCK
 from caesura.web.boxes import mask, place
 from caesura.web.schemas import Box, ComposedQuestion
 
-WISHES = "keep", "voice", "force", "forbid"
+WISHES = "keep", "voice", "add", "force", "forbid"
 
 
 def compose(kind: Kind, item: Item, asked: ComposedQuestion) -> MusicItem | None:
@@ -41,15 +42,15 @@ def compose(kind: Kind, item: Item, asked: ComposedQuestion) -> MusicItem | None
         for field in wished + ["pinned"] * bool(asked.pinned):
             raise CaesuraError(f"The field '{field}' is for music, not for {kind.name}.")
         return None
-    voice, keep = asked.voice, tuple(asked.keep)
-    force, forbid = tuple(asked.force), tuple(asked.forbid)
+    wishes: dict[str, Any] = {"voice": asked.voice, "add": asked.add, "keep": tuple(asked.keep)}
+    wishes |= {"force": tuple(asked.force), "forbid": tuple(asked.forbid)}
     missing = item.missing[:, :KEYS] | mask(kind, item, asked.missing)[:, :KEYS]
     if not wished:
         item = replace(item, wanted=missing)
     elif asked.missing:
-        item = arrange(item, missing, keep=keep, voice=voice, force=force, forbid=forbid)
+        item = arrange(item, missing, **wishes)
     else:
-        item = Composition(keep=keep, voice=voice, force=force, forbid=forbid).arrange(item)
+        item = Composition(**wishes).arrange(item)
     return _pin(kind, item, asked.pinned) if asked.pinned else item
 
 
@@ -67,4 +68,7 @@ def _pin(kind: Kind, item: MusicItem, boxes: Sequence[Box]) -> MusicItem:
     # What the song has already keeps its events: so a note may go on from before the gap.
     changed = item.widen(pinned) & (values != item.complete.values)
     left = item.missing[:, :KEYS] & ~pinned
-    return replace(item, original=item.write(values, changed), wanted=left)
+    # What a part has in the gap is taken out when it is filled, and not before.
+    piece = replace(item, erased=None).write(values, changed)
+    erased = None if item.erased is None else item.erased & ~pinned
+    return replace(item, original=piece, wanted=left, erased=erased)

@@ -136,6 +136,9 @@ class ComposedQuestion(ViewQuestion):
         min_length=1,
         description="For music: the only part to fill, by its name or its number from 1.",
     )
+    add: Annotated[str, Field(min_length=1, max_length=WISH)] | None = Field(
+        None, description="For music: the pitches of a new part, the only one to fill: 'C2-B3'."
+    )
     keep: Pitches = Field(
         [],
         description="For music: keys whose notes and rests stay, such as 'C4-C6' or '60-84'; 'top' "
