@@ -102,12 +102,13 @@ def _candidate(candidate: Candidate, style: str) -> Text:
 
 
 def _melody(refilled: Refilled, name: str) -> str:
-    """The highest note at each step: its name where it begins, a dash while it is held."""
+    """The highest note at each eighth: its name if it is new there, a dash while it is held."""
     notes = refilled.notes(name)
-    told = []
-    for step in range(refilled.gap.start, refilled.gap.stop):
+    told, eighth = [], refilled.steps_per_beat // 2
+    for step in range(refilled.gap.start, refilled.gap.stop, eighth):
         top = max((n for n in notes if n.first <= step < n.stop), default=None)
-        told.append("·" if top is None else NAMES[top.key % 12] if top.first == step else "-")
+        begins = top is not None and top.first > step - eighth
+        told.append("·" if top is None else NAMES[top.key % 12] if begins else "-")
     return " ".join(f"{word:2}" for word in told)
 
 
