@@ -76,7 +76,7 @@ def test_a_tutorial_shows_the_pictures_that_its_code_draws(name):
 def test_the_tutorial_on_music_plays_the_sound_that_its_code_makes():
     page = DOCS / "tutorial-music.md"
     played = re.findall(
-        r'<audio .*src="sounds/([\w.-]+)">.*\b([\w-]+\.wav)\.\)</audio>', page.read_text("utf-8")
+        r'<audio .*src="sounds/([\w.-]+)">.* ([\w-]+\.wav)\.\)</audio>', page.read_text("utf-8")
     )
     assert played
     assert played == [(name, name) for name in saved_by(page)]
