@@ -289,7 +289,7 @@ def table(fills: Fills) -> dict[str, Any]:
             rows[name] |= {"nats": nats.mean(), "standard error": error}
     return {
         "gaps": len(fills.gaps),
-        "pieces": len({id(gap.item.original) for gap in fills.gaps}),
+        "pieces": len({id(gap.piece.original) for gap in fills.gaps}),
         "better neighbour": better,
         "rows": {name: _plain(row) for name, row in rows.items()},
     }

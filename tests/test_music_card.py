@@ -101,7 +101,7 @@ def test_the_statistics_of_a_fill():
     truth = stretch((40, 0, 4), (44, 0, 2), (47, 2, 4))
     found = stretch((40, 0, 2), (41, 0, 2), (47, 2, 4))
     every = np.ones(truth.shape, bool)
-    gap = bars.Gap(None, every, None, every, truth, found, truth)
+    gap = bars.Gap(None, None, every, None, every, truth, found, truth)
     assert bars.f1(found, gap, STRUCK) == pytest.approx(4 / 6)  # two of three on either side
     assert bars.f1(found, gap, 1) == pytest.approx(2 * 4 / (6 + 8))
     assert bars.dissonance(found) == (2, 2)
@@ -115,7 +115,7 @@ def test_the_better_neighbour_is_that_of_the_higher_mean():
     truth, other = stretch((40, 0, 4)), stretch((50, 0, 4))
     every = np.ones(truth.shape, bool)
     gaps = [
-        bars.Gap(argparse.Namespace(original=n), every, None, every, truth, other, after)
+        bars.Gap(argparse.Namespace(original=n), None, every, None, every, truth, other, after)
         for n, after in enumerate([truth, other])
     ]
     filled = {bars.BEFORE: [other, other], bars.AFTER: [truth, other], "ours": [truth, truth]}

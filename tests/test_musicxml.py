@@ -121,7 +121,7 @@ def test_what_is_written_reads_as_what_was_filled(gap):
     assert (again.sequence.values == wanted).all()
     assert others(filled.xml) == others(item.original.xml)
     # Every note outside the gaps is still struck and let go when it was.
-    notes = again.view(again.original)["notes"]
+    notes = item.view(filled)["notes"]
     for key, first, stop, velocity, part in item.view(item.original)["notes"]:
         if not missing[max(first - 1, 0) : stop + 1, key - 21].any():
             assert [key, first, stop, velocity, part] in notes

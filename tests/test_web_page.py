@@ -326,7 +326,7 @@ def test_one_part_of_a_score_by_a_model_of_struck_keys(page, tmp_path):
     page.set_input_files("#music-file", tmp_path / "mine.musicxml")
     page.wait_for_selector("#song-name:has-text('mine.musicxml')")
     parts = page.locator("#parts label").all_inner_texts()
-    assert parts == ["All parts", "Song", "Piano (2)", "Piano (3)"]
+    assert parts == ["All parts", "Song", "Piano (2)", "Piano (3)", "New part"]
     page.fill("#bar-first", "2")
     page.fill("#bar-last", "2")
     page.click("#erase-numbers")
@@ -359,6 +359,15 @@ def test_one_part_of_a_score_by_a_model_of_struck_keys(page, tmp_path):
     notes = [[n for n in one.view(one.original)["notes"] if n[4] > 1] for one in (old, new)]
     assert notes[0] == notes[1]
 
+    # A part of its own below the others.
+    page.click("#parts label:has-text('New part')")
+    page.fill("#new-keys", "C2-C3")
+    page.press("#new-keys", "Enter")
+    with page.expect_request("**/api/fill") as waiting:
+        page.click("#music-fill")
+    assert waiting.value.post_data_json["add"] == "C2-C3"
+    filled(page, "music")
+
     # It becomes the song, and what was there before comes back.
     fills = page.inner_text("#versions")
     page.click("#music-adopt")
@@ -368,7 +377,7 @@ def test_one_part_of_a_score_by_a_model_of_struck_keys(page, tmp_path):
     assert page.inner_text("#versions") == fills
     assert page.is_checked("#keep-bottom")
     page.click("#music-undo")
-    assert page.input_value("#forbid") == ""
+    assert page.input_value("#new-keys") == "C2-B3"
 
 
 def test_a_note_of_the_piano_dies_away_and_many_notes_do_not_clip(page):

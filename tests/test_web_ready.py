@@ -92,7 +92,8 @@ def test_the_list_of_shapes():
     for name in ("text", "papyri", "music"):
         filler = caesura.load(name)
         assert not list(shapes_module.shapes(filler.kind, filler.method()))
-    shapes = list(shapes_module.shapes(filler.kind, filler.method("sir")))
+    own = music_filler()
+    shapes = list(shapes_module.shapes(own.kind, own.method("sir")))
     assert all(shape.work > 0 for shape in shapes if "windows" in shape.name)
     listed = [shape.name for shape in shapes]
     assert len(listed) == MUSIC_SHAPES

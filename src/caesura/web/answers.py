@@ -74,12 +74,12 @@ def read_question(fillers: Fillers, asked: Question, limits: Limits) -> Task:
         {one.gap: one.part for one in asked.accepted} if isinstance(asked, FillQuestion) else {}
     )
     item = _within_bounds(accept(sent, accepted))
+    missing = None  # a song says everything itself, and so does a text that marks open gaps
     if composed := compose(filler.kind, item, asked):
-        item, missing = composed, composed.missing
-    else:
+        item = composed
+    elif asked.missing or not item.open_gaps:
         missing = item.missing | mask(filler.kind, item, asked.missing)
-    marked = item.open_gaps and not asked.missing  # then the text says everything itself
-    request = Request(item, None if marked else missing, draws=1, strategy=name, seed=asked.seed)
+    request = Request(item, missing, draws=1, strategy=name, seed=asked.seed)
     if isinstance(asked, FillQuestion):
         request = replace(request, samples=asked.samples, draws=asked.draws, seconds=asked.seconds)
         request = replace(request, **numbered(asked))

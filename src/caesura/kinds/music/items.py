@@ -184,10 +184,10 @@ class SongItem(MusicItem):
     def view(self, filled: Any) -> dict[str, Any]:
         """Return the notes as [key, first step, step after the last, velocity, part].
 
-        A part is the number of a track among those with notes, from 1; 0 if it had none before. For
-        the original there are also the names of the parts, the number of steps and how many a
-        quarter note has, the steps that bars and beats begin at, the number of the first bar, and
-        the seconds at which steps begin.
+        A part is the number of a track among those with notes, from 1. A track that had none before
+        has the next number. For the original there are also the names of the parts, the number of
+        steps and how many a quarter note has, the steps that bars and beats begin at, the number of
+        the first bar, and the seconds at which steps begin.
         """
         number = {part.track: number for number, part in enumerate(self.parts, 1)}
         if filled is not self.original:
@@ -361,7 +361,7 @@ def _notes(lanes: list[Lane], number: dict[int, int]) -> list[list[int]]:
             note.first,
             note.stop,
             note.velocity,
-            number.get(lane.voice.track, 0),
+            number.get(lane.voice.track, len(number) + 1),
         ]
         for lane in lanes
         for note in lane.notes

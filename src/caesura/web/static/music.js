@@ -31,7 +31,7 @@ export function startMusic(models) {
     {
       parts: $("parts"),
       boxes: { top: $("keep-top"), bottom: $("keep-bottom") },
-      fields: { force: $("force"), forbid: $("forbid") },
+      fields: { keys: $("new-keys"), force: $("force"), forbid: $("forbid") },
     },
     wish,
   );
@@ -105,7 +105,7 @@ export function startMusic(models) {
     const mine = (surveying = {});
     gap = { left: mask, notes: score.notes };
     draw();
-    const wished = askedWishes(page.wishes);
+    const wished = askedWishes(page.wishes, score.names.length);
     if (!wished || !mask.any) return;
     const question = { model: model().name, sequence: page.sequence, missing: page.erased, ...wished };
     try {
@@ -138,7 +138,7 @@ export function startMusic(models) {
     }
     const { sequence, strategy, seed } = page;
     const pinned = page.pinned.map(({ key, struck, stop }) => ({ first: struck, stop, lowest: key, highest: key }));
-    const wished = askedWishes(page.wishes) ?? {};
+    const wished = askedWishes(page.wishes, score.names.length) ?? {};
     const asked = { model: model().name, sequence, missing: page.erased, pinned, ...wished, strategy, seed };
     work.run(async (signal) => {
       const samples = SAMPLES[strategy ?? model().strategy] ?? SOME_SAMPLES;
@@ -188,7 +188,7 @@ export function startMusic(models) {
       only: page.wishes.part,
     });
     const { span } = mask;
-    const part = page.wishes.part ? `, only ${score.names[page.wishes.part - 1]}` : "";
+    const part = page.wishes.part ? `, only ${score.names[page.wishes.part - 1] ?? "a new part"}` : "";
     $("roll").setAttribute(
       "aria-label",
       `Piano roll: ${score.bars.length} bars, ${notes.length} notes, ` +
@@ -411,7 +411,7 @@ export function startMusic(models) {
     const isSameGrid = (song) => song.steps === steps; // the model may be another than it was
     await open(page.name, page.sequence, (song) => (isSameGrid(song) ? erased : []));
     if (!score || !isSameGrid(score)) return;
-    Object.assign(page, { pinned, answer: answer ?? null, shown: answer ? shown : BEFORE, wishes: wanted });
+    Object.assign(page, { pinned, answer: answer ?? null, shown: answer ? shown : BEFORE, wishes: { ...NO_WISHES, ...wanted } });
     took();
   }
 

@@ -2,15 +2,17 @@
 import { element } from "./elements.js";
 import { variable } from "./palette.js";
 
-export const NO_WISHES = { part: 0, top: false, bottom: false, force: "", forbid: "" };
+// `part` counts from 1; 0 stands for all parts, and the number after the last for a new one with these keys.
+export const NO_WISHES = { part: 0, keys: "C2-B3", top: false, bottom: false, force: "", forbid: "" };
 
 const pitches = (text) => text.replaceAll("♯", "#").replaceAll("♭", "b").split(/[\s,;]+/).filter(Boolean);
 
-// As the server wants them; null if there is none.
-export function asked({ part, top, bottom, force, forbid }) {
+// As the server wants them, for a song of so many parts; null if there is none.
+export function asked({ part, keys, top, bottom, force, forbid }, parts) {
   const keep = [...(top ? ["top"] : []), ...(bottom ? ["bottom"] : [])];
   const wishes = { keep, force: pitches(force), forbid: pitches(forbid) };
   if (!part && !Object.values(wishes).some((list) => list.length)) return null;
+  if (part > parts) return { ...wishes, add: pitches(keys).join("") || NO_WISHES.keys };
   return part ? { ...wishes, voice: String(part) } : wishes;
 }
 
@@ -37,13 +39,14 @@ export class Wishes {
     for (const [name, field] of Object.entries(this.fields)) field.value = state[name];
     if (this.names !== names) this.offer(names);
     for (const input of this.parts.querySelectorAll("input")) input.checked = Number(input.value) === state.part;
+    this.fields.keys.parentElement.hidden = state.part <= names.length;
   }
 
   // The parts with their colours, of which one can be chosen.
   offer(names) {
     this.names = names;
-    this.parts.hidden = names.length < 2;
-    const choices = ["All parts", ...names].map((name, part) => {
+    this.parts.hidden = !names.length;
+    const choices = ["All parts", ...names, "New part"].map((name, part) => {
       const input = element("input", { type: "radio", name: "part", value: part });
       input.addEventListener("change", () => this.change({ part }));
       const shown = element("span", { text: name });
