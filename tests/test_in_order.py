@@ -79,6 +79,7 @@ def test_a_training_starts_from_a_model():
     assert again.kind == first.kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

@@ -86,6 +86,7 @@ def test_a_part_that_sings_has_one_note_at_each_step(filler, gap):
     np.testing.assert_array_equal(filler.kind.open(fill.best).sequence.values, fill.values)
 
 
+@pytest.mark.slow
 def test_chords_do_not_hold_the_notes_of_another_part():
     filler = FILLERS["held and struck"]
     chords = [(67, 0, 24), (64, 0, 24), *scale((67, 64, 60), 32), *scale((65, 69), 32)]
@@ -231,6 +232,7 @@ def test_notes_get_back_to_the_voices_that_they_came_from():
 # A new track.
 
 
+@pytest.mark.slow
 def test_new_notes_go_to_a_track_of_their_own():
     filler = FILLERS["held and struck"]
     melody = song(Melody=HIGH)
