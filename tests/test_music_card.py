@@ -62,11 +62,11 @@ def test_what_is_compared_is_what_is_read_from_the_files_that_a_filler_writes(wh
     found = bars.fill_all(model, gaps, ["bothways"], seed=3)
     assert len(gaps) == 2
     for number, gap in enumerate(gaps):
-        asked = caesura.Request(gap.item, gap.lost, seed=3 + number)
+        asked = caesura.Request(gap.item, gap.asked, seed=3 + number)
         [fill] = model.fill_many([asked])
         written = model.kind.open(fill.best).complete.values
         assert np.array_equal(found.filled["bothways"][number], gap.filled(written))
-        nats = -model.log_prob(gap.item, missing=gap.lost)
+        nats = -model.log_prob(gap.piece, missing=gap.lost)
         assert found.nats["bothways"][number] == pytest.approx(nats)
 
 

@@ -119,7 +119,10 @@ def tell_fill(fill: Fill, task: Task) -> Filled:
 
 def log_prob(task: Task) -> LogProbAnswer:
     """Return the log-probability of what the sequence has at its missing places."""
-    answer = task.filler.log_prob(**_verb(task))
+    asked = _verb(task)
+    if asked["missing"] is None:  # a song says it
+        asked["missing"] = asked["data"].missing
+    answer = task.filler.log_prob(**asked)
     return LogProbAnswer(log_prob=_finite(answer), standard_error=_finite(answer.standard_error))
 
 
