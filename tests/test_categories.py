@@ -97,6 +97,7 @@ def test_the_best_is_the_median_with_the_likeliest_levels_and_its_score_is_log_p
     assert found.log_prob == pytest.approx(imputer.log_prob(wanted, missing), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_half_a_category_has_no_probability(imputer):
     complete = imputer.transform(table())
     half = np.zeros((80, 5), bool)  # the level, the flag, the two switches of weather, and on

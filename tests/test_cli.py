@@ -285,6 +285,7 @@ class Words(Text):
     name: ClassVar[str] = "words"
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_registered_has_a_command(folder, monkeypatch):
     monkeypatch.setitem(KINDS, "words", Words)
     assert "words" in ask("fill", "--help")

@@ -183,6 +183,7 @@ def model(tmp_path_factory, _registered) -> Path:
 DAMAGED = "1\n2\n3\n?\n5\n6\n1\n2\n?\n4\n5\n6"
 
 
+@pytest.mark.slow
 def test_the_library_fills_scores_and_evaluates(model):
     filler = caesura.load(model)
     fill = filler.fill(DAMAGED)

@@ -205,6 +205,7 @@ def test_a_strategy_that_the_model_cannot_serve_is_refused(filler):
         no_token.fill("a_b", strategy=NADE())
 
 
+@pytest.mark.slow
 def test_wrong_types_get_a_sentence_too():
     """In a process of its own, since the type checker of this one would answer first."""
     program = """

@@ -73,6 +73,7 @@ def test_gaps_of_an_evaluation_leave_them(net):
     assert np.isfinite(score_steps(net, [values]).nll)
 
 
+@pytest.mark.slow
 def test_a_filler_never_fills_them(net, tmp_path):
     table = np.random.default_rng(2).normal(size=(30, 3))
     kind = Series.learn([table], covariates=[2], least_observed=1)

@@ -116,6 +116,7 @@ CHORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CASES, *CHORDS])
 def test_every_fill_is_drawn_as_often_as_its_steps_are_probable(name):
     net, sequence = CHORDS[name] if name in CHORDS else case(*CASES[name])

@@ -183,6 +183,7 @@ def test_marginals_are_the_masses_of_the_bins_given_what_is_observed():
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_not_known_is_neither_seen_nor_scored_but_minus_one_is_a_number():
     head, frame = make(), FRAME.copy()
     assert frame[1] == -1

@@ -331,6 +331,7 @@ def test_a_file_is_filled_and_left_as_it_is(filler, folder):
     assert len(told["samples"]) == 2
 
 
+@pytest.mark.slow
 def test_bars_are_filled(filler):
     tune = Song.from_bytes(content(ode_to_joy()))
     where = filler.kind.steps_of_bars(tune, 2, 3)

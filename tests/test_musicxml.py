@@ -245,6 +245,7 @@ def test_a_bar_of_a_score_is_missing():
     assert item.sequence.gaps == [(8, 16)]
 
 
+@pytest.mark.slow
 def test_notes_that_are_too_short_for_the_grid_are_told():
     plain = [attributes(4) + note("C4", 16), note("D4", 8) * 2, note("E4", 16), note("F4", 16)]
     rag = [plain[0], note("D4", 2) + note("E4", 1) + note("F4", 1) + note("G4", 12), *plain[2:]]

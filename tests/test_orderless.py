@@ -194,6 +194,7 @@ def frames_that_agree(length: int, seed: int) -> np.ndarray:
     return np.stack([both, both, 0 * both], axis=1).astype(np.int8)
 
 
+@pytest.mark.slow
 def test_training_learns_what_goes_together():
     """Independent components could do no better than two coins; here is one: ln 2."""
     small = {"hidden": 2, "head_hidden": 8, "steps": 300, "batch": 8, "length": 10}

@@ -199,6 +199,7 @@ def test_a_second_command_compiles_nothing(folder, tmp_path):
     assert (second, found_again, kept_again) == (first, kept, 0)
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_breaks_nothing(folder, tmp_path):
     (tmp_path / "cache").write_text("a file, where a folder is wanted")
     _, found, kept = fill_elsewhere(tmp_path / "cache")

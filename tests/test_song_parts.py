@@ -98,6 +98,7 @@ def test_chords_do_not_hold_the_notes_of_another_part():
         np.testing.assert_array_equal(frames[fill.missing], sample.values)
 
 
+@pytest.mark.slow
 @fillers
 def test_a_part_that_rests_may_rest_and_chords_stay_chords(filler):
     rests = song(High=HIGH, Middle=scale((67, 69), every=8))
@@ -249,6 +250,7 @@ def test_new_notes_go_to_a_track_of_their_own():
     assert Song.from_bytes(fill.best.to_bytes()) == fill.best
 
 
+@pytest.mark.slow
 def test_a_score_gets_a_new_part():
     filler = FILLERS["held and struck"]
     score = Score.from_bytes(small_score())

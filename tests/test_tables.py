@@ -111,6 +111,7 @@ def test_random_fills_have_the_quantiles_and_cohere(filler):
     assert np.array_equal(np.stack(again.samples), np.stack(fill.samples))
 
 
+@pytest.mark.slow
 def test_log_prob_is_in_the_units_of_the_table(filler):
     table = days(200)[["heat", "damp"]].reset_index(drop=True)
     places = np.zeros(table.shape, bool)

@@ -155,6 +155,7 @@ def test_above_its_limit_a_server_refuses_work_but_not_questions_about_itself():
         assert client.get("/readyz").status_code == 200
 
 
+@pytest.mark.slow
 def test_programs_are_let_go_before_work_is_refused(monkeypatch):
     """A limit that six programs keep, each of which holds a hundred bytes."""
     monkeypatch.setattr(PROGRAMS, "_kept", type(PROGRAMS._kept)())

@@ -44,6 +44,7 @@ def frames(steps: int = 12, lanes: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return values, rng.random((steps, lanes)) < 0.4
 
 
+@pytest.mark.slow
 def test_numpy_and_jax_agree():
     values, missing = frames()
     found = one_pass(with_numpy(net()), values, missing)
@@ -64,6 +65,7 @@ def test_what_is_missing_is_not_seen():
         assert np.array_equal(mine, its)
 
 
+@pytest.mark.slow
 def test_the_density_is_normalised_and_is_that_of_the_draws():
     made = net()
     context = jax.random.normal(jax.random.key(3), (2 * (5 + 4 * (1 + INFORMING)),))
