@@ -18,6 +18,8 @@ from caesura.web.schemas import TableFillQuestion
 from command_line import ask, mistake
 from small_tables import NAN
 
+pytestmark = pytest.mark.slow
+
 TINY = {"steps": 2, "hidden": 4, "head_hidden": 4, "batch": 2, "length": 8}
 TINY |= {"validate_every": 2, "valid_steps": 20}
 

@@ -14,6 +14,8 @@ from caesura.strategies import STRATEGIES, Place, around_gaps
 from caesura.training.loop import Data, fit
 from caesura.training.recipe import choose
 
+pytestmark = pytest.mark.slow
+
 # From each symbol to the next; far from uniform, and not the same forwards as backwards.
 A = np.array(
     [[0.1, 0.6, 0.2, 0.1], [0.05, 0.15, 0.7, 0.1], [0.6, 0.1, 0.1, 0.2], [0.3, 0.3, 0.3, 0.1]]

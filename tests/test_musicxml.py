@@ -110,7 +110,7 @@ def gaps(draw):
     return missing, values
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(gaps())
 def test_what_is_written_reads_as_what_was_filled(gap):
     missing, values = gap

@@ -187,6 +187,7 @@ def test_other_strategies_and_options_are_refused(filler):
 # The estimator
 
 
+@pytest.mark.slow
 def test_an_imputer_fills_at_once():
     table = days()
     missing = holes(table)
