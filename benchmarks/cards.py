@@ -169,15 +169,7 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         "Trained on {pieces} pieces with {steps} steps in all, and chosen on {valid_pieces} others "
         "with {valid_steps}, which are the sets' own splits; fingerprint of both "
         "`{fingerprint}`. Nothing below was seen in training.".format(**training["data"]),
-        "## Recipe",
-        "```\n" + "\n".join(commands(name, info, card)) + "\n```",
-        table(
-            ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
-            [net_row(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
-        ),
-        f"Seed {training['seed']}; "
-        + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
-        + ".",
+        *recipe_part(commands(name, info, card), info),
         f"## Test: gaps of {results['gap']} steps",
         f"Nats of a whole gap, with the standard error. The gaps are spread evenly over the first "
         f"{results['steps']} steps of the test split (or all of it), at least {results['margin']} "
@@ -221,6 +213,22 @@ def page(name: str, info: dict[str, Any], results: dict[str, Any]) -> str:
         ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def recipe_part(lines: list[str], info: dict[str, Any]) -> list[str]:
+    """How the model of a file was made: what to type, the nets, and the versions."""
+    training = info["training"]
+    return [
+        "## Recipe",
+        "```\n" + "\n".join(lines) + "\n```",
+        table(
+            ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
+            [_net_row(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
+        ),
+        f"Seed {training['seed']}; "
+        + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
+        + ".",
+    ]
 
 
 def commands(name: str, info: dict[str, Any], card: Card) -> list[str]:
@@ -274,7 +282,7 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def net_row(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[str]:
+def _net_row(name: str, net: dict[str, Any], record: dict[str, Any] | None) -> list[str]:
     cells = f"{net['layers']} × {net['hidden']} {net['cell']}" if net["layers"] else "none"
     row = [name, f"`{record['recipe']}`" if record else "", cells, str(net["parameters"])]
     if record is None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from bars import AFTER, BEFORE, as_lines, open_spread
-from cards import RESULTS, net_row, settings_of, table
+from cards import RESULTS, recipe_part, settings_of, table
 
 import caesura
 from caesura import datasets
@@ -213,15 +213,7 @@ def page(
         "of the test parts was seen in training. But `musedata` has works by the same composers, "
         "and tunes may be in several collections; we did not look for works that are in two "
         "sets.".format(**training["data"]),
-        "## Recipe",
-        "```\n" + "\n".join(commands(info)) + "\n```",
-        table(
-            ["net", "recipe", "cells", "parameters", "validation NLL", "best update", "seconds"],
-            [net_row(n, net, training["nets"].get(n)) for n, net in info["nets"].items()],
-        ),
-        f"Seed {training['seed']}; "
-        + ", ".join(f"{k} {v}" for k, v in training["versions"].items())
-        + ".",
+        *recipe_part(commands(info), info),
         *_nats(results),
         *_fills(bars),
         *_calibration(results),
