@@ -3,6 +3,7 @@
     python benchmarks/cold_start.py            a text and a tune, some minutes
     python benchmarks/cold_start.py --runs 1   does it still run?
     python benchmarks/cold_start.py --text     the text alone, seconds
+    python benchmarks/cold_start.py --parts    what the text's time consists of
 
 Each command runs with an empty cache, which it leaves to the next runs. The processes take turns,
 and every figure is the best of some runs, since other programs can only make it worse. Python keeps
@@ -24,14 +25,25 @@ sys.path.append(str(Path(__file__).parent.parent))  # where the demo is
 from demo.tune import song
 
 TEXT = "The qu___ brown fox jumps over the lazy dog."
+PARTS = {
+    "`import jax`": "import jax",
+    "Equinox": "import equinox",
+    "the command line, Typer and pydantic": "import caesura.cli, typer._adapters",
+    "our other modules": "import caesura.filler",
+    "load the model": 'filler = caesura.load("text")',
+    "fill the gap": f"filler.fill({TEXT!r})",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--text", action="store_true", help="without the tune")
+    parser.add_argument("--parts", action="store_true", help="the parts of the text's time")
     given = parser.parse_args()
     runs = given.runs
+    if given.parts:
+        return show_parts(runs)
     with tempfile.TemporaryDirectory() as folder:
         tune = Path(folder, "tune.mid")
         tune.write_bytes(song().to_bytes())
@@ -61,6 +73,22 @@ def main() -> None:
     for name in commands:
         cells = (f"{best[name, c]:.2f} s | {best[name, c] / least:.1f}" for c in ("empty", "warm"))
         print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def show_parts(runs: int) -> None:
+    """Print how long each part takes in a new process that does one after the other."""
+    clock = ["import time"]
+    for statement in PARTS.values():
+        clock += ["t = time.perf_counter()", statement, "print(time.perf_counter() - t)"]
+    times = []
+    for _ in range(runs):
+        command = [sys.executable, "-c", "\n".join(clock)]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
+        times.append([float(line) for line in answer.stdout.split()])
+    best = [min(some) for some in zip(*times, strict=True)]
+    print(f"(best of {runs})\n\n| part | time |\n|---|---:|")
+    for name, took in zip([*PARTS, "**together**"], [*best, sum(best)], strict=True):
+        print(f"| {name} | {took:.2f} s |")
 
 
 def seconds(words: list[str], cache: Path) -> float:

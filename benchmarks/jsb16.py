@@ -127,7 +127,7 @@ class Trainer:
         self.asked = asked
         self.train, self.valid = jax.device_put((train, valid))
         self.loss = LOSSES[asked.net]
-        self.tuning = tuning_for("auto")._replace(batch_last=False, unroll=2)
+        self.tuning = tuning_for("auto")._replace(unroll=2)
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(1.0),
             optax.scale_by_adam(b2=0.99),
@@ -261,7 +261,7 @@ def restore(path: Path, count: int) -> Any:
 
 def measure(asked: argparse.Namespace) -> None:
     # Batches are large: to unroll the loops would only take long to compile.
-    tuning = tuning_for("auto")._replace(batch_last=False, unroll=1)
+    tuning = tuning_for("auto")._replace(unroll=1)
     pieces, splits = [], []
     for split in ("valid", "test"):
         of_split = read(asked.data, split)[: asked.pieces]

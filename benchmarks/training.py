@@ -1,6 +1,7 @@
-"""One update of training, against PyTorch's nn.RNN and nn.LSTM: same shapes, same mathematics.
+"""One update of training, against nn.RNN, nn.GRU and nn.LSTM of PyTorch: the same mathematics.
 
     python benchmarks/training.py            # CPU: hidden 64 to 1024
+    python benchmarks/training.py --cells lstm
     python benchmarks/training.py --quick    # a smoke test
 
 On a GPU it takes the paper's shape (T=300, batch 40, c=684) and batch 512. Both sides make an
@@ -28,6 +29,7 @@ ROUNDS = 5
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--cells", nargs="+", default=("tanh", "gru", "lstm"))
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         jax.config.update("jax_num_cpu_devices", os.cpu_count())  # as the command line does
@@ -40,13 +42,13 @@ def main() -> None:
     elif jax.default_backend() == "gpu":
         shapes = [
             (cell, 684, 300, batch, precision)
-            for cell in ("tanh", "lstm")
+            for cell in arguments.cells
             for batch in (40, 512)
             for precision in ("float32", "bfloat16")
         ]
     else:
         sizes = (64, 128, 256, 512, 684, 1024)
-        shapes = [(cell, c, 100, 40, "float32") for cell in ("tanh", "lstm") for c in sizes]
+        shapes = [(cell, c, 100, 40, "float32") for cell in arguments.cells for c in sizes]
     for shape in shapes:
         row(*shape)
 
@@ -112,7 +114,7 @@ def torch_update(
 ) -> Callable[[], float]:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True  # as JAX does
-    make = {"tanh": torch.nn.RNN, "lstm": torch.nn.LSTM}[cell]
+    make = {"tanh": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[cell]
     net = make(SYMBOLS + 1, hidden, bidirectional=True).to(device)
     head = torch.nn.Linear(2 * hidden, SYMBOLS).to(device)
     sgd = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=1e-3)

@@ -13,7 +13,7 @@ from caesura.nets.rnn import Net, bidirectional, unidirectional
 
 T, LENGTHS = 7, (7, 4, 1)
 FRAME = Categorical(4)
-TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8, batch_last=False)}
+TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8)}
 
 
 def make(cell: str, layers: int, missing_input: str | None) -> Net:
@@ -37,20 +37,19 @@ def one_by_one(net: Net) -> jax.Array:
     def alone(values, unknown, valid):
         return net.contexts(net.states(net.inputs(values, unknown), valid))
 
-    return jax.vmap(alone, in_axes=1, out_axes=2)(*batch())
+    return jax.vmap(alone, in_axes=1, out_axes=1)(*batch())
 
 
 def together(net: Net, tuning: Tuning, dropout: float = 0.0) -> jax.Array:
     values, unknown, valid = batch()
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-tuning.batch_axis))(values, unknown)
-    found = contexts(net, Inputs(x, m, valid), tuning, jax.random.key(0), dropout)
-    return found if tuning.batch_last else found.swapaxes(1, 2)
+    x, m = jax.vmap(jax.vmap(net.encode))(values, unknown)
+    return contexts(net, Inputs(x, m, valid), tuning, jax.random.key(0), dropout)
 
 
 def weighed(found: jax.Array) -> jax.Array:
     """A number that depends on every context of a real step in its own way."""
     weights = jax.random.normal(jax.random.key(3), found.shape)
-    return jnp.sum(jnp.where(batch()[2][:, None], jnp.sin(found) * weights, 0.0))
+    return jnp.sum(jnp.where(batch()[2][..., None], jnp.sin(found) * weights, 0.0))
 
 
 CASES = [(1, None, "plain"), (1, "none", "plain"), (2, "added", "plain"), (2, "gating", "tuned")]
@@ -102,7 +101,7 @@ def test_a_step_reads_and_keeps_no_more_than_it_must():
     The recurrent weights are rounded before the loops. A step of a tanh keeps h and the slope.
     """
     net = make("tanh", 1, "none")
-    tuning = Tuning(dtype=jnp.bfloat16, width=8, batch_last=False)
+    tuning = Tuning(dtype=jnp.bfloat16, width=8)
     program = jax.make_jaxpr(jax.grad(lambda net: weighed(together(net, tuning))))(net)
     forth, back = loops(program.jaxpr)
     for loop in forth, back:
@@ -114,3 +113,20 @@ def test_a_step_reads_and_keeps_no_more_than_it_must():
         assert not inside
     kept = forth.outvars[forth.params["num_carry"] :]
     assert [(v.aval.shape, v.aval.dtype) for v in kept] == [((T, 2, 3, 8), jnp.bfloat16)] * 2
+
+
+def test_the_gradient_of_all_weights_of_a_layer_is_one_product():
+    """One over all steps, after the loops, with the larger array as it is and not transposed."""
+    program = jax.make_jaxpr(jax.grad(lambda net: weighed(together(net, Tuning()))))(
+        make("lstm", 1, "none")
+    )
+    steps = T * len(LENGTHS)
+
+    def summed(equation) -> int:
+        (first, _), _ = equation.params["dimension_numbers"]
+        return int(np.prod([equation.invars[0].aval.shape[axis] for axis in first]))
+
+    products = [e for e in program.jaxpr.eqns if e.primitive.name == "dot_general"]
+    (product,) = (e for e in products if summed(e) == steps)
+    # Both directions: h of 5 units, 4 symbols and 1 for the bias; then the gradients of 4 gates.
+    assert [v.aval.size for v in product.invars] == [2 * steps * (5 + 4 + 1), 2 * steps * 4 * 5]

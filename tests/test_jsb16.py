@@ -19,7 +19,7 @@ import jsb16
 
 from caesura.hardware import Tuning
 
-TUNING = Tuning(batch_last=False)
+TUNING = Tuning()
 KEY = jax.random.key(3)
 
 

@@ -14,7 +14,7 @@ from small_nets import make_net
 
 T, D, LENGTHS = 9, 3, (9, 5, 1)
 FRAME = Continuous(D)
-TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8, batch_last=False)}
+TUNINGS = {"plain": Tuning(), "tuned": Tuning(unroll=3, width=8)}
 
 
 def batch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,9 +75,8 @@ def test_the_memory_is_what_a_search_finds(both):
 def test_a_batch_remembers_what_its_sequences_do(both, tuning):
     net, how = make(both), TUNINGS[tuning]
     values, hidden, valid = map(jnp.asarray, batch())
-    x, m = jax.vmap(jax.vmap(net.encode, out_axes=-how.batch_axis))(values, hidden)
-    found = contexts(net, Inputs(x, m, valid), how, jax.random.key(0))
-    found = np.asarray(found.swapaxes(1, 2) if how.batch_last else found)
+    x, m = jax.vmap(jax.vmap(net.encode))(values, hidden)
+    found = np.asarray(contexts(net, Inputs(x, m, valid), how, jax.random.key(0)))
     np.testing.assert_allclose(found[batch()[2]], one_by_one(net)[batch()[2]], atol=1e-5)
 
 

@@ -68,7 +68,7 @@ def check(parts: list[Part]) -> None:
         assert_alike(stacked, fit(one.key, one.net, one.data, one.recipe))
 
 
-@pytest.fixture(params=[Tuning(), Tuning(unroll=5, width=8, batch_last=False)], ids=["cpu", "gpu"])
+@pytest.fixture(params=[Tuning(), Tuning(unroll=5, width=8)], ids=["cpu", "gpu"])
 def tuned(request, monkeypatch):
     """The order of computation that suits a CPU, and the one that suits a GPU."""
     for module in (loop, stack):

@@ -139,23 +139,11 @@ class Tuning(NamedTuple):
     dtype: DTypeLike = jnp.float32  # of what is multiplied and kept; weights and sums are float32
     unroll: int = 1  # steps of the scan in one turn of its loop
     width: int = 1  # hidden units are padded to a multiple of it, with units that stay at zero
-    batch_last: bool = True  # W_h h is then a product as it stands, which a CPU likes better
-
-    @property
-    def batch_axis(self) -> int:
-        """The axis of the batch in the arrays of a single step."""
-        return 1 if self.batch_last else 0
-
-    @property
-    def unit_axis(self) -> int:
-        """The other axis."""
-        return 1 - self.batch_axis
 
     def einsum(self, subscripts: str, a: Array, b: Array) -> Array:
-        """Multiply in the chosen precision, sum in float32; {i} stands for i and the batch."""
-        letters = {i: f"{i}b" if self.batch_last else f"b{i}" for i in "ij"}
+        """Multiply in the chosen precision, sum in float32."""
         a, b = a.astype(self.dtype), b.astype(self.dtype)
-        return jnp.einsum(subscripts.format(**letters), a, b, preferred_element_type=jnp.float32)
+        return jnp.einsum(subscripts, a, b, preferred_element_type=jnp.float32)
 
 
 def tuning_for(precision: str) -> Tuning:
@@ -165,7 +153,7 @@ def tuning_for(precision: str) -> Tuning:
             raise CaesuraError("The precision 'bfloat16' needs a GPU; try 'auto'.")
         return Tuning()
     dtype = jnp.float32 if precision == "float32" else jnp.bfloat16
-    return Tuning(dtype=dtype, unroll=5, width=64, batch_last=False)
+    return Tuning(dtype=dtype, unroll=5, width=64)
 
 
 def cores() -> int:

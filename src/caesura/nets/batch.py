@@ -1,10 +1,9 @@
 """The nets over batches of sequences, fast and differentiable, for training.
 
 `contexts` computes the same as `Net.contexts`, for many sequences. Both directions run in one scan,
-and the gradient of W_h is one matrix product after the backward scan instead of a sum inside it.
-
-The best place of the batch axis depends on the hardware. In the shapes below, *c stands for two
-axes, c units and the batch, in the order that the tuning specifies.
+and the gradient of all weights is one matrix product after the backward scan, instead of a sum
+inside it. What such products read is laid out for a CPU: to transpose a large array takes as long
+as to multiply it.
 """
 
 from functools import partial
@@ -24,7 +23,7 @@ from caesura.nets.rnn import Net
 class Inputs(NamedTuple):
     """The inputs of the cells at every step, and which steps are not padding."""
 
-    x: Float[Array, "T *N"]
+    x: Float[Array, "T B N"]
     m: Float[Array, "T B"]
     valid: Bool[Array, "T B"]
 
@@ -37,7 +36,7 @@ def contexts(
     dropout: float = 0.0,
     forwards: Inputs | None = None,
     backwards: Inputs | None = None,
-) -> Float[Array, "T *C"]:
+) -> Float[Array, "T B C"]:
     """Return the context of every step of a batch, h^f_{t−1} and h^b_{t+1}, as `Net.contexts`.
 
     Padding must be at the end of a sequence. A share of `dropout` of each layer's outputs is
@@ -62,19 +61,15 @@ def contexts(
     for stack, h, reverse in zip(stacks, shifted, reverses, strict=True):
         ways.append(_flip(h, reverse))
         if stack.memory is not None:
-            ways.append(_remembered(stack.memory, of[reverse], reverse, tuning))
-    return jnp.concatenate(ways, axis=1 + tuning.unit_axis)
+            ways.append(_remembered(stack.memory, of[reverse], reverse))
+    return jnp.concatenate(ways, axis=-1)
 
 
-def _remembered(
-    memory: Memory, inputs: Inputs, reverse: bool, tuning: Tuning
-) -> Float[Array, "T *M"]:
+def _remembered(memory: Memory, inputs: Inputs, reverse: bool) -> Float[Array, "T B M"]:
     """Return what a memory holds before each step of its own direction."""
-    units_last = jnp.swapaxes(inputs.x, 1, 2) if tuning.batch_last else inputs.x
-    x = units_last[:, :, : memory.frame.inputs]  # without the missing-value token
+    x = inputs.x[:, :, : memory.frame.inputs]  # without the missing-value token
     before = memory.before_all(_flip(x, reverse), _flip(inputs.valid, reverse)).flat()
-    in_order = _flip(before, reverse)
-    return jnp.swapaxes(in_order, 1, 2) if tuning.batch_last else in_order
+    return _flip(before, reverse)
 
 
 def _flip(array: Array, reverse: bool) -> Array:
@@ -83,26 +78,26 @@ def _flip(array: Array, reverse: bool) -> Array:
 
 def run_layer(
     cells: list[Cell],
-    below: list[Float[Array, "T *N"]],
+    below: list[Float[Array, "T B N"]],
     m: Float[Array, "T ways B"],
     valid: Bool[Array, "T ways B"],
     tuning: Tuning,
-) -> Float[Array, "T ways *c"]:
+) -> Float[Array, "T ways B c"]:
     """Return h of one layer in each direction, in that direction's order of time."""
     wide = [_widen(cell, -cell.size % tuning.width) for cell in cells]
     each: Any = jax.tree.map(lambda *a: jnp.stack(a), *wide)
-    u = tuning.einsum("kij,tk{j}->tk{i}", each.W_x, jnp.stack(below, axis=1))
-    u += jnp.expand_dims(each.b_h, 1 + tuning.batch_axis)
-    # The share of padding is zero, so the states stay zero until a reversed sequence begins.
-    u = jnp.where(jnp.expand_dims(valid, 2 + tuning.unit_axis), u, 0)
-    start = jax.tree.map(
-        lambda h: jnp.zeros((h.size, m.shape[2]) if tuning.batch_last else (m.shape[2], h.size)),
-        wide[0].initial(),
-    )
+    # The bias is the weight of one more input, which is 1. All inputs are zero in padding, so the
+    # states stay zero until a reversed sequence begins.
+    W_x = jnp.concatenate([each.W_x, each.b_h[..., None]], axis=-1)
+    x = jnp.stack([jnp.concatenate([a, jnp.ones_like(a[..., :1])], axis=-1) for a in below])
+    x = jnp.where(jnp.moveaxis(valid, 1, 0)[..., None], x, 0)
+    more = -x.shape[-1] % tuning.width
+    W_x, x = (jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, more)]) for a in (W_x, x))
+    start = jax.tree.map(lambda h: jnp.zeros((m.shape[2], h.size)), wide[0].initial())
     rest = eqx.tree_at(lambda c: (c.W_x, c.W_h, c.b_h), each, replace=(None, None, None))
-    every_way = jax.vmap(partial(_recur, tuning), in_axes=(0, 0, None, 1, 1), out_axes=1)
-    h = wide[0].output(every_way(rest, each.W_h, start, u.astype(tuning.dtype), m))
-    return jax.lax.slice_in_dim(h, 0, cells[0].size, axis=2 + tuning.unit_axis)
+    every_way = jax.vmap(partial(_recur, tuning), in_axes=(0, 0, 0, None, 0, 1), out_axes=1)
+    h = wide[0].output(every_way(rest, each.W_h, W_x, start, x, m))
+    return h[..., : cells[0].size]
 
 
 def _widen(cell: Cell, more: int) -> Cell:
@@ -122,41 +117,43 @@ def _recur(
     tuning: Tuning,
     cell: Cell,
     W_h: Float[Array, "Bc c"],
+    W_x: Float[Array, "Bc N"],
     start: State,
-    u: Float[Array, "T *Bc"],
+    x: Float[Array, "T B N"],
     m: Float[Array, "T B"],
-) -> PyTree[Float[Array, "T *c"]]:
+) -> PyTree[Float[Array, "T B c"]]:
     """Return the states after all steps of one layer in one direction.
 
-    `cell` comes without the weights that `u` and `W_h` stand for.
+    `cell` comes without the weights that `W_h` and `W_x` are; `W_x` has the bias as a column.
     """
-    return _recur_forward(tuning, cell, W_h, start, u, m)[0]
+    return _recur_forward(tuning, cell, W_h, W_x, start, x, m)[0]
 
 
 def _recur_forward(
-    tuning: Tuning, cell: Cell, W_h: Array, start: State, u: Array, m: Array
+    tuning: Tuning, cell: Cell, W_h: Array, W_x: Array, start: State, x: Array, m: Array
 ) -> tuple[State, Any]:
-    W = W_h.astype(tuning.dtype)  # here and not in the loop, each turn of which reads all of it
+    u = tuning.einsum("tbj,ij->tbi", x, W_x).astype(tuning.dtype)
+    # Rounded here and not in the loop, each turn of which reads all of it. A CPU is faster with
+    # contiguous rows.
+    W_h_T = jax.lax.optimization_barrier(W_h.T.astype(tuning.dtype))
 
     def step(state: State, now: tuple[Array, Array]) -> tuple[State, Any]:
         u_t, m_t = now
 
         def finish(cell: Cell, state: State, a_t: Array, u_t: Array) -> State:
-            each = cell.finish if tuning.batch_last else jax.vmap(cell.finish)
-            return each(state, a_t, u_t, m_t)
+            return jax.vmap(cell.finish)(state, a_t, u_t, m_t)
 
-        a_t = tuning.einsum("ij,{j}->{i}", W, cell.output(state))
+        a_t = tuning.einsum("bj,ji->bi", cell.output(state), W_h_T)
         new, back = jax.vjp(finish, cell, state, a_t, u_t.astype(jnp.float32))
         return new, _cast((new, back), tuning.dtype)
 
     _, (states, back) = jax.lax.scan(step, start, (u, m), unroll=tuning.unroll)
-    return states, (cell, W_h, start, states, back)
+    return states, (cell, W_h, W_x, start, x, states, back)
 
 
 def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
-    cell, W_h, start, states, back = residuals
-    # On a CPU, a product with contiguous rows is several times faster.
-    W_h_T = jax.lax.optimization_barrier(W_h.T.astype(tuning.dtype))
+    cell, W_h, W_x, start, x, states, back = residuals
+    W = W_h.astype(tuning.dtype)
     alike = cell.additive and cell.gate is None
 
     def step(carry: tuple[State, Cell], now: Any) -> tuple[Any, Any]:
@@ -164,7 +161,7 @@ def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
         d_state, back_t = _cast(now, jnp.float32)
         d_cell_t, d_state, d_a, d_u = back_t(jax.tree.map(jnp.add, d_after, d_state))
         _, into_state = jax.vjp(cell.output, start)
-        (d_through_W,) = into_state(tuning.einsum("ij,{j}->{i}", W_h_T, d_a))
+        (d_through_W,) = into_state(tuning.einsum("bi,ij->bj", d_a, W))
         d_state = jax.tree.map(jnp.add, d_state, d_through_W)
         d_cell = jax.tree.map(jnp.add, d_cell, d_cell_t)
         return (d_state, d_cell), _cast((d_u,) if alike else (d_u, d_a), tuning.dtype)
@@ -172,10 +169,23 @@ def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
     nothing = jax.tree.map(jnp.zeros_like, (start, cell))
     now = (d_states, back)
     (_, d_cell), d = jax.lax.scan(step, nothing, now, reverse=True, unroll=tuning.unroll)
-    d_u, d_a = d[0], d[-1]
-    h = cell.output(states)[:-1]  # the first step has no state before it
-    d_W_h = tuning.einsum("t{i},t{j}->ij", d_a[1:], h)
-    return d_cell, d_W_h, None, d_u, None
+    h = cell.output(states)
+    h = jnp.concatenate([jnp.zeros_like(h[:1]), h[:-1]])  # before each step
+    if alike:
+        (d_u,) = d
+        both = _of_weights(tuning, d_u, jnp.concatenate([h, x.astype(h.dtype)], axis=-1))
+        d_W_h, d_W_x = jnp.split(both, [h.shape[-1]], axis=-1)
+    else:
+        d_u, d_a = d
+        d_W_h, d_W_x = _of_weights(tuning, d_a, h), _of_weights(tuning, d_u, x)
+    return d_cell, d_W_h, d_W_x, None, tuning.einsum("tbi,ij->tbj", d_u, W_x), None
+
+
+def _of_weights(
+    tuning: Tuning, d: Float[Array, "T B i"], x: Float[Array, "T B j"]
+) -> Float[Array, "i j"]:
+    """Return the gradient of W in W x; a CPU transposes x for it, which is smaller than d."""
+    return tuning.einsum("tbj,tbi->ji", x, d).T
 
 
 def _cast(tree: PyTree, dtype: DTypeLike) -> PyTree:

@@ -88,7 +88,7 @@ def distributions(
     seen = read(net, frames, valid, unseen_forwards, unseen_backwards, tuning)
     head = net.head
     assert isinstance(head, Weighing)
-    return jax.vmap(jax.vmap(head.distribution, in_axes=(-tuning.batch_axis, 0)))(seen, frames)
+    return jax.vmap(jax.vmap(head.distribution))(seen, frames)
 
 
 def read(
@@ -98,9 +98,9 @@ def read(
     unseen_forwards: Bool[Array, "T B"],
     unseen_backwards: Bool[Array, "T B"],
     tuning: Tuning,
-) -> Float[Array, "T ..."]:
-    """Return the context of every number, for the head; the batch is where `tuning` has it."""
-    encode = jax.vmap(jax.vmap(net.encode, out_axes=-tuning.batch_axis))
+) -> Float[Array, "T B C"]:
+    """Return the context of every number, for the head."""
+    encode = jax.vmap(jax.vmap(net.encode))
     first = np.arange(frames.shape[-1]) == 0
 
     def inputs(unseen: Bool[Array, "T B"]) -> Inputs:

@@ -27,13 +27,12 @@ def total_objective(
     batch = _as_asked(net, batch)
     key_head = jax.random.fold_in(key, 2**31)  # far from the keys that the layers split it into
     head, seen = _seen(net, batch, tuning, key, dropout)
-    axis = -tuning.batch_axis
     keys = jax.random.split(key_head, batch.targets.shape)
 
     def objective(key: PRNGKeyArray, *query: Array) -> Array:
         return head.objective(key, Query(*query))
 
-    of_all = jax.vmap(jax.vmap(objective, in_axes=(0, axis, 0, 0)))
+    of_all = jax.vmap(jax.vmap(objective))
     return _sum(net, batch, of_all(keys, seen, batch.values, _asked(net, batch)))
 
 
@@ -46,16 +45,15 @@ def total_nll(net: Net, batch: Example, tuning: Tuning) -> Total:
     def log_prob(*query: Array) -> Array:
         return head.log_prob(Query(*query))
 
-    of_all = jax.vmap(jax.vmap(log_prob, in_axes=(-tuning.batch_axis, 0, 0)))
+    of_all = jax.vmap(jax.vmap(log_prob))
     return _sum(net, batch, -of_all(seen, batch.values, _asked(net, batch)))
 
 
 def _seen(
     net: Net, batch: Example, tuning: Tuning, key: PRNGKeyArray, dropout: float
-) -> tuple[Head, Float[Array, "T *C"]]:
+) -> tuple[Head, Float[Array, "T B C"]]:
     """Return the head, in the chosen precision, and its context at every step."""
-    axis = -tuning.batch_axis  # counted from the end, it holds for scalars too
-    encode = jax.vmap(jax.vmap(net.encode, out_axes=axis))
+    encode = jax.vmap(jax.vmap(net.encode))
     inputs = Inputs(*encode(batch.values, batch.unseen), batch.valid)
 
     def besides(seen: Bool[Array, "T B"] | None) -> Inputs | None:

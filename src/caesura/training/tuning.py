@@ -201,8 +201,7 @@ def _read_some(net: Net, pieces: list[Lanes], number: int) -> Questions:
 @eqx.filter_jit
 def _read(net: Net, lanes: Lanes, key: PRNGKeyArray) -> Float[Array, "T B C"]:
     tuning = tuning_for("float32")
-    seen = read(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
-    return jnp.moveaxis(seen, 1 + tuning.batch_axis, 1)
+    return read(net, lanes.frames, lanes.valid, *unseen(key, lanes), tuning)
 
 
 def _pieces(
