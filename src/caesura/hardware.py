@@ -138,7 +138,7 @@ class Tuning(NamedTuple):
 
     dtype: DTypeLike = jnp.float32  # of what is multiplied and kept; weights and sums are float32
     unroll: int = 1  # steps of the scan in one turn of its loop
-    width: int = 1  # hidden units are padded to a multiple of it, with units that stay at zero
+    width: int = 1  # units and inputs are padded to a multiple of it, with such as stay at zero
 
     def einsum(self, subscripts: str, a: Array, b: Array) -> Array:
         """Multiply in the chosen precision, sum in float32."""
