@@ -6,8 +6,9 @@
     python benchmarks/decoding.py missed    is the truth more probable than what the search found?
 
 Every gap is alone in a text of 500 characters before it and 200 after it, all from one article of
-the set wiki96, in the directory that CAESURA_DATA names. The places are the same for all strategies
-and on every machine. `--gaps 8` is a quick look. The table is printed as it grows; `--csv FILE`
+the set wiki96, in the directory that CAESURA_DATA names; with `--article`, in the whole article.
+The places are the same for all strategies and on every machine. The strategy `nets` is `search`
+without echoes. `--gaps 8` is a quick look. The table is printed as it grows; `--csv FILE`
 has a row for every gap.
 """
 
@@ -30,13 +31,14 @@ from caesura import datasets
 from caesura.errors import CaesuraError
 from caesura.filler.fill import Fill
 from caesura.sequence import Sequence
-from caesura.strategies import NADE, SIR, around_missing
+from caesura.strategies import NADE, SIR, Search, around_missing
 
 LENGTHS = (1, 2, 5, 8, 12, 20)
 WORDS = tuple(range(3, 13))
 HIDDEN = tuple(range(1, 13))  # the lengths of `unknown` and `samples`
 TOPS = (1, 5, 20)
 BATCH = 64  # requests at a time, to see it grow
+NAMED = {"nets": Search(echo=False)}  # strategies that are not the library's own
 
 
 class Row(NamedTuple):
@@ -69,6 +71,7 @@ def main() -> None:
     parser.add_argument("--model", default="text", help="a name or a path")
     parser.add_argument("--strategy", help="one or more, with commas; default search,sir")
     parser.add_argument("--gaps", type=int, default=200, help="for each row of the table")
+    parser.add_argument("--article", action="store_true", help="texts are whole articles")
     parser.add_argument("--split", choices=["valid", "test"], default="test")
     parser.add_argument("--data", help="the data directory")
     parser.add_argument("--lengths", type=numbers, default=LENGTHS, help="'1,5', '2-8' or 'none'")
@@ -82,10 +85,11 @@ def main() -> None:
     try:
         filler = plain(caesura.load(given.model))
         pieces = datasets.load("wiki96", given.split, given.data)
+        page = f"{BEFORE} characters before and {AFTER} after"
         note(
-            f"wiki96 {given.split}, {given.gaps} places a row, {BEFORE} characters before and "
-            f"{AFTER} after; JAX {jax.__version__}, {jax.devices()[0].device_kind}, "
-            f"{platform.machine()}."
+            f"wiki96 {given.split}, {given.gaps} places a row, "
+            f"{'whole articles' if given.article else page}; JAX {jax.__version__}, "
+            f"{jax.devices()[0].device_kind}, {platform.machine()}."
         )
         measures = {"match": match, "unknown": unknown, "samples": samples, "missed": missed}
         measures[given.what](filler, pieces, given)
@@ -146,10 +150,12 @@ def seconds_each(
 
 def rows_of(pieces: list[str], given: argparse.Namespace) -> list[Row]:
     rows = [
-        Row(f"gap of {n}", n, gaps_of(pieces, n, given.gaps, given.seed)) for n in given.lengths
+        Row(f"gap of {n}", n, gaps_of(pieces, n, given.gaps, given.seed, given.article))
+        for n in given.lengths
     ]
     words = [
-        Row(f"word of {n}", n, words_of(pieces, n, given.gaps, given.seed)) for n in given.words
+        Row(f"word of {n}", n, words_of(pieces, n, given.gaps, given.seed, given.article))
+        for n in given.words
     ]
     return rows + words
 
@@ -201,7 +207,12 @@ def unknown(filler: caesura.Filler, pieces: list[str], given: argparse.Namespace
     places = mixed(pieces, given)
     for strategy in strategies(given, "search"):
         requests = [
-            request(place.before + place.after, caesura.Gap(BEFORE, first, last), strategy, given)
+            request(
+                place.before + place.after,
+                caesura.Gap(len(place.before), first, last),
+                strategy,
+                given,
+            )
             for place in places
         ]
         head(
@@ -303,7 +314,7 @@ TOLERANCE = 1e-3  # nats: what the same fill may differ by
 
 def log_probs(filler: caesura.Filler, strategy: str, place: Place, parts: list[str]) -> np.ndarray:
     """Return nats of what could stand in a gap, up to what they all share."""
-    method = filler.method(strategy)
+    method = filler.method(NAMED.get(strategy, strategy))
     values = filler.read([place.text])[0]
     missing = np.zeros(values.shape, bool)
     missing[place.steps] = True
@@ -331,7 +342,7 @@ def mixed(pieces: list[str], given: argparse.Namespace) -> list[Place]:
     return [
         place
         for n, count in zip(HIDDEN, counts, strict=True)
-        for place in gaps_of(pieces, n, count, given.seed)
+        for place in gaps_of(pieces, n, count, given.seed, given.article)
     ]
 
 
@@ -341,7 +352,7 @@ def strategies(given: argparse.Namespace, default: str = "search,sir") -> list[s
 
 def request(text: str, missing: Any, strategy: str, given: argparse.Namespace) -> caesura.Request:
     limit = {} if given.seconds is None else {"seconds": given.seconds}
-    return caesura.Request(text, missing, strategy=strategy, **limit)
+    return caesura.Request(text, missing, strategy=NAMED.get(strategy, strategy), **limit)
 
 
 def write(path: Path | None, answers: list[Answer]) -> None:

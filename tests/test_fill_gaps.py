@@ -14,8 +14,8 @@ from markov_pair import chain_prob, markov_filler, over_lengths, posterior, rank
 from sentences import checked
 
 # So many fills has a gap of one to four of four symbols.
-EVERYTHING = Search(width=340, draws=4, negligible=0.0)
-NARROW = Search(width=24, draws=32)
+EVERYTHING = Search(width=340, draws=4, negligible=0.0, echo=False)
+NARROW = Search(width=24, draws=32, echo=False)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ on how many devices share the work. So an answer is the same alone and in compan
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -30,6 +31,7 @@ from caesura.nets.frames import Continuous
 from caesura.nets.pair import Nets
 from caesura.programs import program
 from caesura.strategies import Estimate, Strategy, Window, around_each, around_each_eagerly
+from caesura.strategies.echo import Echoes
 from caesura.strategies.keys import Seeds
 from caesura.strategies.rules import Rule
 from caesura.strategies.window import KnownEnds
@@ -63,7 +65,12 @@ class Method(NamedTuple):
         ends = [self.strategy.stop(one.inside.stop, len(one.seen)) for one in stretches]
         inside = [one.inside for one in stretches]
         if self.in_numpy:
-            return around_each_eagerly(self.net, seen, inside, ends, self.known)
+            window = around_each_eagerly(self.net, seen, inside, ends, self.known)
+            is_word = self.kind.is_word
+            if not self.strategy.hears_echoes or is_word is None:
+                return window
+            whole, steps = zip(*((one.sequence, one.steps) for one in stretches), strict=True)
+            return replace(window, echoes=Echoes.of(whole, steps, is_word, window.valid.shape[1]))
         return around_each(self.net, seen, inside, ends, max(map(self.width, stretches)))
 
     def width(self, stretch: Stretch) -> int:

@@ -65,7 +65,7 @@ class Request:
     @property
     def asks(self) -> bool:
         """Whether something is asked about single gaps."""
-        return self.patterns is not None or self.readings is not None
+        return bool(self.patterns or self.readings)
 
 
 def split_missing(missing: Missing | None) -> tuple[Missing | None, list[Gap]]:

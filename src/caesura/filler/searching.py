@@ -80,7 +80,7 @@ def search_pass(method: Method, tasks: Sequence[Task]) -> list[Row]:
     values, log_prob, log_weight, errors, evidence, total = found
     rows = []
     for row, task in enumerate(tasks):
-        inside = task.stretch.seen.missing_steps[slice(*task.stretch.steps)]
+        inside = task.stretch.seen.missing_steps[slice(*task.stretch.inside)]
         at_places = values[row, :, : len(inside), 0][:, inside]
         rows.append(
             Row(
@@ -172,7 +172,10 @@ def _work(one: Opened, draft: Draft, groups: list[int]) -> Work:
     strategy: Search = one.method.strategy  # type: ignore[assignment]  # since it searches
     if one.item.open_gaps:
         strategy = replace(strategy, draws=strategy.draws * LENGTH_DRAWS)
-    key = (method_key(one), strategy.width, strategy.draws)
+    if one.questions is not None:
+        # A pattern is compared with all fills: what echoes add does not add up over both.
+        strategy = replace(strategy, echo=False)
+    key = (method_key(one), strategy.width, strategy.draws, strategy.echo)
     tasks = []
     for group, jobs in _jobs_of(one, draft, groups).items():
         for lengths, rules in jobs:

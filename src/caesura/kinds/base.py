@@ -333,6 +333,11 @@ class Kind(ABC):
         """
         return drawn
 
+    @property
+    def is_word(self) -> Bool[np.ndarray, " K"] | None:
+        """Which symbols are parts of words, for texts in which words recur; otherwise None."""
+        return None
+
     def propose(
         self, sequence: Sequence, steps: Span, drawn: Shaped[np.ndarray, "draws places"]
     ) -> Shaped[np.ndarray, " places"] | None:

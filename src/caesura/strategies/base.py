@@ -75,6 +75,11 @@ class Strategy(eqx.Module):
         """
         return False
 
+    @property
+    def hears_echoes(self) -> bool:
+        """Whether a window should have `echoes`."""
+        return False
+
     def stop(self, missing_stop: int, length: int) -> int:
         """Return the end of the window of a sequence whose last missing step is before
         `missing_stop`."""

@@ -68,7 +68,8 @@ class Start(NamedTuple):
     q: State  # of the bidirectional net's forward stack before the first step
     p: State  # of the forward net's
     after: State  # of the bidirectional net's backward stack: number t is after step t
-    given: Int[np.ndarray, "S W"]  # fills whose probability is asked for
+    given: Int[np.ndarray, "given W"]  # fills whose probability is asked for, then echoes
+    log_echo: Float[np.ndarray, " E"]  # the weights of the echoes
     random: np.random.Generator
     rule: Rule | None
 
@@ -88,7 +89,7 @@ class Walk:
     # The lanes of the beam, of the random fills, and of the given ones.
     beam: Int[np.ndarray, " width"]
     drawn: Int[np.ndarray, " draws"]
-    given: Int[np.ndarray, " S"]
+    given: Int[np.ndarray, " given"]
     # How each missing step was drawn, on average over the random fills.
     means: dict[int, Float[np.ndarray, " K"]] = field(default_factory=dict)
     symbols: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))  # the last
@@ -106,9 +107,14 @@ class Walk:
         return int(np.max(np.flatnonzero(self.start.missing), initial=-1)) + 1
 
     @property
-    def fills(self) -> Int[np.ndarray, " N"]:
-        """The lanes of the beam, then those of the random fills."""
-        return np.concatenate([self.beam, self.drawn])
+    def asked(self) -> Int[np.ndarray, " S"]:
+        """The lanes of the fills whose probability is asked for."""
+        return self.given[: len(self.given) - len(self.start.log_echo)]
+
+    @property
+    def echoing(self) -> Int[np.ndarray, " E"]:
+        """The lanes of the echoes."""
+        return self.given[len(self.asked) :]
 
     def follow(self, t: int, p: Float[np.ndarray, "n K"]) -> None:
         """Take an observed step; an unknown symbol adds nothing."""

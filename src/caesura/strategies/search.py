@@ -16,8 +16,9 @@ from caesura.nets.pair import Nets, Pair
 from caesura.sequence import UNKNOWN
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.beam import EMPTY, Plan, Start, Walk, walk
+from caesura.strategies.echo import MOST, POWER, Echoes
 from caesura.strategies.keys import Seeds, generators
-from caesura.strategies.normaliser import Summed, outside, sum_over_fills
+from caesura.strategies.normaliser import outside, sum_over_fills
 from caesura.strategies.rules import Rule
 from caesura.strategies.window import Window
 
@@ -25,9 +26,9 @@ from caesura.strategies.window import Window
 class Found(NamedTuple):
     """Fills of each window that were found, and how probable they are.
 
-    The first `width` of the N fills are those of the beam, the others are drawn at random. A drawn
-    fill that is among the fills before it has probability zero here, so that all are distinct. So
-    has a place in the beam that is not used.
+    The last `draws` of the N fills are drawn at random. The others are those of the beam, and
+    echoes. A drawn fill that is among the fills before it has probability zero here, so that all
+    are distinct. So has a place that is not used.
     """
 
     values: Shaped[np.ndarray, "B N W D"]
@@ -40,21 +41,40 @@ class Found(NamedTuple):
     log_total: Float[np.ndarray, " B"]  # the normaliser: the sum over all fills that are allowed
 
 
+class Weighed(NamedTuple):
+    """The lanes of a walk with their probabilities."""
+
+    lanes: Int[np.ndarray, " N"]  # of the beam, of echoes that are not in it, and of random fills
+    known: int  # how many of these are not random
+    log_weight: Float[np.ndarray, " N"]  # as in `Found`
+    log_prob: Float[np.ndarray, " n"]  # of every lane
+    standard_error: float
+    log_total: float  # the sum over all fills by the nets alone
+    log_mass: float  # by how much echoes make it larger
+
+
 class Search(Strategy):
     """The most probable fills, by a beam search from left to right.
 
-    The distribution is p(x, what follows)^(1 − weight) · q(x)^weight, normalised. Here p is the
-    forward net. q(x) is the product, over the missing steps, of the probabilities that the
-    bidirectional net gives to each step, given everything to its left and what is observed to its
-    right. The beam keeps the `width` best beginnings of a fill at every step. The normaliser is the
-    sum over the fills that the beam finds, which is exact, plus an estimate for all others from
-    `draws` random fills. They are drawn step by step, from p^(1 − weight) · q^weight, normalised at
-    each step. The standard error is rather too large if few of them are outside of the beam. It is
-    too small if the fills that were missed are much more probable than the chance to draw them.
+    By the nets, a fill x has the probability n(x), which is p(x, what follows)^(1 − weight) ·
+    q(x)^weight, normalised. Here p is the forward net. q(x) is the product, over the missing steps,
+    of the probabilities that the bidirectional net gives to each step, given everything to its left
+    and what is observed to its right. The beam keeps the `width` best beginnings of a fill at every
+    step. The normaliser is the sum over the fills that the beam finds, which is exact, plus an
+    estimate for all others from `draws` random fills. They are drawn step by step, from p^(1 −
+    weight) · q^weight, normalised at each step. The standard error is rather too large if few of
+    them are outside of the beam. It is too small if the fills that were missed are much more
+    probable than the chance to draw them.
 
-    Lengths of a gap are compared by the normaliser to the power of 1 / (1 − weight). If q is the
-    posterior of p, this is p(what follows). The more the nets differ, the smaller it is: with a
-    wrong length, they hardly agree on a fill.
+    Strings that stand elsewhere in the text, between the same letters as the gap, are echoes. They
+    are scored in any case, and are more probable than by the nets alone. The distribution is n(x) +
+    c(x) · n(x)^0.3, normalised. Here c(x) is zero for fills that are no echoes. It increases with
+    the number of places where x stands, and with the number of equal letters around them
+    (`caesura.strategies.echo`).
+
+    Lengths of a gap are compared by the normaliser of p and q to the power of 1 / (1 − weight),
+    times that of the echoes. If q is the posterior of p, the first is p(what follows). The more the
+    nets differ, the smaller it is: with a wrong length, they hardly agree on a fill.
 
     Parameters
     ----------
@@ -72,6 +92,8 @@ class Search(Strategy):
     negligible
         The probability below which a fill may be dropped while the forward net scores what follows
         (default 0.001). The 24 best are kept. With 0, all that are `within` reach are kept.
+    echo
+        Whether echoes count (default true). Several gaps that are searched as one have none.
 
     Examples
     --------
@@ -89,6 +111,7 @@ class Search(Strategy):
     weight: float = eqx.field(static=True, default=0.5)
     within: float = eqx.field(static=True, default=8.0)
     negligible: float = eqx.field(static=True, default=0.001)
+    echo: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
         whole_number("width", self.width, 1)
@@ -117,11 +140,15 @@ class Search(Strategy):
     def in_numpy(self, net: Nets) -> bool:
         return True
 
+    @property
+    def hears_echoes(self) -> bool:
+        return self.echo
+
     def stop(self, missing_stop: int, length: int) -> int:
         return min(length, missing_stop + self.lookahead)
 
     def states(self, net: Nets, width: int, longest_gap: int, samples: int) -> int:
-        return 2 * (self.width + self.draws) + width
+        return 2 * (self.width + self.draws + MOST * self.echo) + width
 
     def search(
         self, key: Seeds, net: Pair, window: Window, rules: Sequence[Rule | None] | None = None
@@ -146,9 +173,9 @@ class Search(Strategy):
     ) -> Estimate:
         log_probs, errors = [], []
         for one in self._walk(key, net, window, fills=np.asarray(fills)[..., 0]):
-            total = self._weigh(one)
-            log_probs.append(self.mix(one.log_q, one.log_p)[one.given] - total.log_total)
-            errors.append(np.full(len(one.given), total.standard_error))
+            weighed = self._weigh(one)
+            log_probs.append(weighed.log_prob[one.asked])
+            errors.append(np.full(len(one.asked), weighed.standard_error))
         return Estimate(np.stack(log_probs), np.stack(errors))
 
     def marginals(self, key: Seeds, net: Pair, window: Window) -> Marginals:
@@ -156,9 +183,10 @@ class Search(Strategy):
         chances = np.zeros((*values.shape[:2], net.frame.cardinality))
         np.put_along_axis(chances, np.maximum(values, 0), 1.0, axis=2)  # if a value is observed
         for row, one in enumerate(self._walk(key, net, window)):
-            lanes, shares = one.fills, np.exp(self._weigh(one).log_weight)
+            weighed = self._weigh(one)
+            lanes, shares = weighed.lanes, np.exp(weighed.log_weight)
             # A value that was not found is possible, unless the beam holds everything.
-            unseen = outside(one.log_drawn[one.beam]) / (self.draws + 1)
+            unseen = outside(one.log_drawn[lanes[: weighed.known]]) / (self.draws + 1)
             for t, means in one.means.items():
                 found = np.bincount(one.values[lanes, t], shares, minlength=len(means))
                 chances[row, t] = (1 - unseen) * found + unseen * means
@@ -200,31 +228,52 @@ class Search(Strategy):
 
     def _found(self, one: Walk, padded: Int[np.ndarray, "W D"]) -> Found:
         """Return the fills of one window, which is padded to `padded`; the beam has its places."""
-        weighed, lanes = self._weigh(one), one.fills
-        count = self.width + self.draws
+        weighed, room = self._weigh(one), self.width + len(one.echoing)
+        lanes, count = weighed.lanes, room + self.draws
         places = np.arange(len(lanes))
-        places[len(one.beam) :] += self.width - len(one.beam)
+        places[weighed.known :] += room - weighed.known
         first = np.unique(lanes, return_index=True)[1]
         values = np.repeat(padded[None], count, axis=0)
         values[places, : one.end, 0] = one.values[lanes]
         log_prob, log_weight = np.full((2, count), -np.inf)
-        scores = self.mix(one.log_q, one.log_p)[lanes] - weighed.log_total
+        scores = weighed.log_prob[lanes[first]]
         # The same fill again has no probability, nor has one that was given up.
-        log_prob[places[first]] = np.where(scores[first] < EMPTY / 4, -np.inf, scores[first])
+        log_prob[places[first]] = np.where(scores < EMPTY / 4, -np.inf, scores)
         log_weight[places] = weighed.log_weight
-        total, error = np.array(weighed.log_total), np.array(weighed.standard_error)
-        return Found(values, log_prob, log_weight, error, self._log_evidence(one, weighed), total)
+        return Found(
+            values,
+            log_prob,
+            log_weight,
+            np.array(weighed.standard_error),
+            np.array(self._log_evidence(one, weighed)),
+            np.array(weighed.log_total + weighed.log_mass),
+        )
 
-    def _log_evidence(self, one: Walk, weighed: Summed) -> Float[np.ndarray, ""]:
+    def _log_evidence(self, one: Walk, weighed: Weighed) -> float:
         if self.weight < 1:
-            return np.array(weighed.log_total / (1 - self.weight))
+            return weighed.log_total / (1 - self.weight) + weighed.log_mass
         shares = np.exp(weighed.log_weight)  # the limit: the mean of log p(x, what follows) / q(x)
-        log_ratio = (one.log_p - one.log_q)[one.fills]
-        return np.array(np.sum(shares * log_ratio, where=shares > 0))
+        log_ratio = (one.log_p - one.log_q)[weighed.lanes]
+        return float(np.sum(shares * log_ratio, where=shares > 0)) + weighed.log_mass
 
-    def _weigh(self, one: Walk) -> Summed:
+    def _weigh(self, one: Walk) -> Weighed:
         log_value = self.mix(one.log_q, one.log_p)
-        return sum_over_fills(log_value, one.log_drawn, one.beam, one.drawn)
+        known = np.concatenate([one.beam, np.setdiff1d(one.echoing, one.beam)])
+        summed = sum_over_fills(log_value, one.log_drawn, known, one.drawn)
+        log_prob, log_echo = log_value - summed.log_total, np.full(len(log_value), -np.inf)
+        log_echo[one.echoing] = one.start.log_echo + POWER * log_prob[one.echoing]
+        log_mass = float(np.logaddexp.reduce(np.append(log_echo, 0.0)))
+        log_weight = summed.log_weight.copy()
+        log_weight[: len(known)] = np.logaddexp(log_weight[: len(known)], log_echo[known])
+        return Weighed(
+            lanes=np.concatenate([known, one.drawn]),
+            known=len(known),
+            log_weight=log_weight - log_mass,
+            log_prob=np.logaddexp(log_prob, log_echo) - log_mass,
+            standard_error=summed.standard_error,
+            log_total=summed.log_total,
+            log_mass=log_mass,
+        )
 
 
 def _starts(
@@ -244,6 +293,8 @@ def _starts(
     bidirectional = net.bidirectional
     after = eager.read(bidirectional, bidirectional.backward, right, backwards)
     q, p = (eager.batch_last(window.left[name]) for name in ("bidirectional", "forward"))
+    asked = np.zeros((len(rows), 0, values.shape[1]), int) if fills is None else fills
+    echoes = window.echoes or Echoes.none(len(rows), values.shape[1])
     return [
         Start(
             symbols=values[row, : ends[row], 0],
@@ -251,7 +302,8 @@ def _starts(
             q=eager.take(q, slice(row, row + 1)),
             p=eager.take(p, slice(row, row + 1)),
             after=eager.take(after[row], slice(None, None, -1)),
-            given=np.zeros((0, ends[row]), int) if fills is None else fills[row, :, : ends[row]],
+            given=np.concatenate([asked[row], echoes.values[row]])[:, : ends[row]],
+            log_echo=echoes.log_weight[row],
             random=random[row],
             rule=None if rules is None else rules[row],
         )

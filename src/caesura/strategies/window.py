@@ -25,6 +25,7 @@ from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, Stack
 from caesura.programs import program
 from caesura.sequence import Sequence, Span
+from caesura.strategies.echo import Echoes
 from caesura.strategies.line import Lines
 
 # Steps on either side of a gap that the bidirectional net of a pair reads. With more it is not
@@ -44,6 +45,7 @@ class Window(eqx.Module):
     left: PyTree[Float[Numbers, "B ..."]]  # the forward state before the first step
     right: PyTree[Float[Numbers, "B ..."]]  # the backward state after the last; dicts for a pair
     lines: Lines | None = None  # for a strategy that `keeps_lines`
+    echoes: Echoes | None = None  # for a strategy that `hears_echoes`
 
     @property
     def missing_steps(self) -> Bool[Array, "*B W"]:

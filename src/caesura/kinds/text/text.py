@@ -256,6 +256,10 @@ class Text(Kind):
     def symbols(self) -> list[str]:
         return list(self.alphabet)
 
+    @property
+    def is_word(self) -> Bool[np.ndarray, " K"]:
+        return np.array([symbol.isalnum() or symbol == "'" for symbol in self.alphabet])
+
     def plot(self, fill: Any) -> "Figure":
         from caesura.plots.text import plot_text
 
