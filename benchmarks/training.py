@@ -72,9 +72,9 @@ def row(cell: str, hidden: int, length: int, batch: int, precision: str) -> None
 
 
 def our_updates(
-    cell: str, hidden: int, length: int, batch: int, precision: str
+    cell: str, hidden: int, length: int, batch: int, precision: str, call: float = 0.5
 ) -> Callable[[], float]:
-    """Seconds of an update, when many of them are made in one call, as training does."""
+    """Seconds of an update, if a call makes many of them, for `call` seconds, as training does."""
     from caesura.nets.frames import Categorical
     from caesura.nets.rnn import bidirectional
     from caesura.training.batches import Corpus
@@ -100,7 +100,7 @@ def our_updates(
                 jax.random.key(1), members, corpus, 0, count
             ).loss.nll.block_until_ready()
             took = time.perf_counter() - began
-            if took > 0.5 or count >= 200:
+            if took > call or count >= 200:
                 return took / count
             count *= 2
 
