@@ -78,7 +78,7 @@ def score(filler: caesura.Filler, what: str, place: Place) -> Scored:
     missing = np.zeros(values.shape, bool)
     missing[place.steps] = True
     gap = Span(place.steps.start, place.steps.stop)
-    found = echo.occurrences(Sequence(values, missing), gap, kind.is_word)
+    found = echo.occurrences(Sequence(values, missing), gap, len(place.truth), kind.is_word)
     letters = partial(written, kind.alphabet)
     likely = [place.truth, *(part for part, _ in readings(fill))]
     likely += map(letters, echo.strongest(found, echo.MOST)[0])
