@@ -65,7 +65,8 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_echoes_are_what_stands_between_the_same_letters(text):
     sequence = opened(text)
-    found = echo.occurrences(sequence, sequence.gaps[0], Text(ALPHABET).is_word)
+    (gap,) = sequence.gaps
+    found = echo.occurrences(sequence, gap, gap.stop - gap.start, Text(ALPHABET).is_word)
     strings, log_weights = echo.strongest(found, 10_000)
     weights = {
         "".join(ALPHABET[symbol] for symbol in string): weight
@@ -77,8 +78,7 @@ def test_echoes_are_what_stands_between_the_same_letters(text):
 
 def test_only_the_strongest_echoes_are_kept():
     sequence = opened(TEXTS[-1])
-    spans = [sequence.gaps[0]]
-    found = echo.Echoes.of([sequence], spans, Text(ALPHABET).is_word, 30)
+    found = echo.Echoes.of([(sequence, sequence.gaps[0])], [4], Text(ALPHABET).is_word, 30)
     wanted = sorted(by_loops(TEXTS[-1]).values(), reverse=True)[: echo.MOST]
     np.testing.assert_allclose(np.exp(found.log_weight[0]), wanted)
     assert found.values.shape == (1, echo.MOST, 30)
@@ -89,12 +89,13 @@ def test_other_gaps_are_no_echoes_and_several_gaps_have_none():
     is_word = Text(ALPHABET).is_word
     first, middle, _ = sequence.gaps
     one, both = (
-        echo.Echoes.of([sequence], [Span(first.start, stop)], is_word, 12)
+        echo.Echoes.of([(sequence, Span(first.start, stop))], [stop - first.start], is_word, 12)
         for stop in (first.stop, middle.stop)
     )
     assert np.isfinite(one.log_weight[0]).any()
     assert not np.isfinite(both.log_weight).any()
-    assert not np.isfinite(echo.Echoes.of([opened("_")], [Span(0, 1)], is_word, 1).log_weight).any()
+    alone = echo.Echoes.of([(opened("_"), Span(0, 1))], [1], is_word, 1)
+    assert not np.isfinite(alone.log_weight).any()
 
 
 # The distribution with echoes, against a sum over all fills
@@ -108,8 +109,8 @@ def problem(request):
 def heard(problem, echoes: dict[str, float]):
     """The window with echoes, and the probability of every fill."""
     width = problem.window.values.shape[1]
-    values = np.zeros((1, len(echoes) + 1, width), int)  # the last place is not used
-    log_weight = np.full((1, len(echoes) + 1), -np.inf)
+    values = np.zeros((1, echo.MOST, width), int)  # most places are not used
+    log_weight = np.full((1, echo.MOST), -np.inf)
     nets = np.exp(problem.log_target(0.5))
     parts = ["".join(part) for part in problem.by_parts()]
     factors = np.zeros(len(nets))
@@ -196,6 +197,15 @@ def test_a_fill_hears_what_is_far_away_on_either_side():
         score = filler.log_prob(whole, missing=slice(*loud.gaps[0].span), strategy=with_echo)
         error = 4.5 * (score.standard_error + loud.log_prob.standard_error) + 1e-4
         assert float(score) == pytest.approx(np.log(reading(loud, "bcbc")), abs=error)
+
+
+def test_a_length_that_has_an_echo_is_more_probable():
+    filler, text = random_filler(), "caabbcbcabba" + "a" * 300 + "caab{3-5}abba" + "c" * 30 + "_b"
+    lengths = [
+        filler.fill(text, strategy=Search(width=40, echo=echo)).gaps[0].lengths
+        for echo in (False, True)
+    ]
+    assert lengths[1][4] > lengths[0][4]
 
 
 def test_a_pattern_is_compared_without_echoes():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -9,10 +10,8 @@ from jaxtyping import Bool, Shaped
 from caesura.filler.stretches import Stretch
 from caesura.sequence import Gap, Span, runs
 from caesura.sequence import Sequence as Steps
-from caesura.strategies.echo import REACH
 
 Values = Shaped[np.ndarray, "_ D"]
-Part = tuple[Values, bool]  # with whether it is a gap
 TOGETHER = 64  # steps, between the first and the last gap that are searched as one
 
 
@@ -38,25 +37,34 @@ class Draft:
     groups: list[range]
 
     def stretch(self, group: range, lengths: Sequence[int], around: int) -> Stretch:
-        """Return the gaps of a group, with these lengths, between what stands around them.
-
-        In the whole sequence, what is filled for now counts as missing.
-        """
-        inside: list[Part] = []
+        """Return the gaps of a group, with these lengths, between what stands around them."""
+        before = _end(self._leftwards(group.start), around)
+        after = _start(self._rightwards(group.stop), around)
+        inside: list[tuple[Values, bool]] = []
         for number, length in zip(group, lengths, strict=True):
             if inside:
                 inside.append((self.observed[number], False))
             inside.append((self._nothing(length), True))
-        before = _enough(self._leftwards(group.start), max(around, REACH))[::-1]
-        after = _enough(self._rightwards(group.stop), max(around, REACH))
-        whole = _joined([*before, *inside, *after])
-        start, middle = sum(len(part) for part, _ in before), sum(len(part) for part, _ in inside)
-        steps = Span(start, start + middle)
-        first, last = max(0, start - around), steps.stop + around
-        own = np.zeros_like(whole.missing)
-        own[slice(*steps)] = whole.missing[slice(*steps)]
-        seen = Steps(whole.values[first:last], own[first:last])
-        return Stretch(whole, steps, first, seen)
+        seen = _joined([(before, False), *inside, (after, False)])
+        middle = Span(len(before), len(before) + sum(len(part) for part, _ in inside))
+        steps = Span(self._spans[group.start].start, self._spans[group[-1]].stop)
+        return Stretch(self._whole, steps, steps.start - len(before), seen, middle)
+
+    @cached_property
+    def _whole(self) -> Steps:
+        """All that is observed; what is filled for now counts as missing."""
+        parts = [(self.observed[0], False)]
+        for fill, observed in zip(self.fills, self.observed[1:], strict=True):
+            parts += [(fill, True), (observed, False)]
+        return _joined(parts)
+
+    @cached_property
+    def _spans(self) -> list[Span]:
+        """The gaps in the whole sequence."""
+        pairs = zip(self.observed, self.fills, strict=False)
+        sizes = [len(part) for pair in pairs for part in pair]
+        ends = np.cumsum(sizes).tolist()
+        return [Span(*ends[number : number + 2]) for number in range(0, len(ends), 2)]
 
     def fill(self, group: range, lengths: Sequence[int], values: Values) -> None:
         """Write into the gaps of a group."""
@@ -72,17 +80,17 @@ class Draft:
     def _nothing(self, length: int) -> Values:
         return np.zeros((length, self.observed[0].shape[1]), self.observed[0].dtype)
 
-    def _leftwards(self, gap: int) -> Iterable[Part]:
-        yield self.observed[gap], False
+    def _leftwards(self, gap: int) -> Iterable[Values]:
+        yield self.observed[gap]
         for number in range(gap - 1, -1, -1):
-            yield self.fills[number], True
-            yield self.observed[number], False
+            yield self.fills[number]
+            yield self.observed[number]
 
-    def _rightwards(self, gap: int) -> Iterable[Part]:
-        yield self.observed[gap], False
+    def _rightwards(self, gap: int) -> Iterable[Values]:
+        yield self.observed[gap]
         for number in range(gap, len(self.gaps)):
-            yield self.fills[number], True
-            yield self.observed[number + 1], False
+            yield self.fills[number]
+            yield self.observed[number + 1]
 
 
 def make_draft(
@@ -142,17 +150,27 @@ def _grouped(observed: list[Values], gaps: list[Gap], apart: int) -> list[range]
     return groups
 
 
-def _enough(parts: Iterable[Part], steps: int) -> list[Part]:
-    """Return the first parts that have so many steps together, or all of them."""
-    taken: list[Part] = []
+def _end(parts: Iterable[Values], steps: int) -> Values:
+    """Return the last steps of parts that are given from right to left."""
+    taken = _enough(parts, steps)[::-1]
+    return np.concatenate(taken)[-steps:] if steps else taken[-1][:0]
+
+
+def _start(parts: Iterable[Values], steps: int) -> Values:
+    return np.concatenate(_enough(parts, steps))[:steps]
+
+
+def _enough(parts: Iterable[Values], steps: int) -> list[Values]:
+    taken: list[Values] = []
     for part in parts:
         taken.append(part)
-        steps -= len(part[0])
+        steps -= len(part)
         if steps <= 0:
             break
     return taken
 
 
-def _joined(parts: Sequence[Part]) -> Steps:
+def _joined(parts: Sequence[tuple[Values, bool]]) -> Steps:
+    """Return parts one after the other, each with whether it is missing."""
     missing = [np.full(values.shape, is_gap) for values, is_gap in parts]
     return Steps(np.concatenate([values for values, _ in parts]), np.concatenate(missing))

@@ -69,8 +69,10 @@ class Method(NamedTuple):
             is_word = self.kind.is_word
             if not self.strategy.hears_echoes or is_word is None:
                 return window
-            whole, steps = zip(*((one.sequence, one.steps) for one in stretches), strict=True)
-            return replace(window, echoes=Echoes.of(whole, steps, is_word, window.valid.shape[1]))
+            places = [(one.sequence, one.steps) for one in stretches]
+            lengths = [span.stop - span.start for span in inside]
+            echoes = Echoes.of(places, lengths, is_word, window.valid.shape[1])
+            return replace(window, echoes=echoes)
         return around_each(self.net, seen, inside, ends, max(map(self.width, stretches)))
 
     def width(self, stretch: Stretch) -> int:

@@ -61,4 +61,5 @@ def _stretch(method: Method, length: int, places: tuple[int, ...]) -> Stretch:
     missing[list(places)] = frame.fillable
     dtype = np.float32 if frame.spec.name == "continuous" else np.int32
     seen = Sequence(np.zeros(missing.shape, dtype), missing)
-    return Stretch(seen, Span(places[0], places[-1] + 1), 0, seen)
+    inside = Span(places[0], places[-1] + 1)
+    return Stretch(seen, inside, 0, seen, inside)

@@ -20,17 +20,13 @@ class Stretch(NamedTuple):
     sequence: Sequence  # the whole one
     steps: Span  # in the whole sequence
     first: int  # the first step that is seen
-    seen: Sequence  # where only `steps` have something missing
+    seen: Sequence  # where only `inside` has something missing
+    inside: Span  # `steps` in `seen`
 
     @property
     def longest_gap(self) -> int:
         """The length of the longest run of missing steps."""
         return max((gap.stop - gap.start for gap in self.seen.gaps), default=0)
-
-    @property
-    def inside(self) -> Span:
-        """`steps` in `seen`."""
-        return Span(self.steps.start - self.first, self.steps.stop - self.first)
 
 
 def cut(sequence: Sequence, frame: Frame, longest: int, around: int) -> list[Stretch]:
@@ -56,7 +52,8 @@ def cut(sequence: Sequence, frame: Frame, longest: int, around: int) -> list[Str
         values = np.where(elsewhere, frame.unknown_value, sequence.values[first:last])
         line = None if sequence.line is None else sequence.line.cut(first, last)
         seen = Sequence(values.astype(sequence.values.dtype), own, line)
-        stretches.append(Stretch(sequence, Span(start, stop), first, seen))
+        inside = Span(start - first, stop - first)
+        stretches.append(Stretch(sequence, Span(start, stop), first, seen, inside))
     return stretches
 
 

@@ -32,26 +32,24 @@ class Echoes(NamedTuple):
     log_weight: Float[np.ndarray, "B E"]  # -inf where there are fewer
 
     @classmethod
-    def none(cls, windows: int, width: int) -> "Echoes":
-        """Return that no window has any."""
-        return cls(np.zeros((windows, 0, width), int), np.zeros((windows, 0)))
-
-    @classmethod
     def of(
         cls,
-        sequences: Sequence[Steps],
-        spans: Sequence[Span],
+        places: Sequence[tuple[Steps, Span]],
+        lengths: Sequence[int],
         is_word: Bool[np.ndarray, " K"],
         width: int,
     ) -> "Echoes":
-        """Return the echoes of the gap in each span. Several gaps in one span have none."""
-        values = np.zeros((len(spans), MOST, width), int)
+        """Return the echoes of the gap at each place, if it has this length.
+
+        Several gaps in one span have none.
+        """
+        values = np.zeros((len(places), MOST, width), int)
         log_weight = np.full(values.shape[:2], -np.inf)
-        for row, (sequence, span) in enumerate(zip(sequences, spans, strict=True)):
-            if span.stop > span.start and sequence.missing_steps[slice(*span)].all():
-                found = occurrences(sequence, span, is_word)
+        for row, ((sequence, span), length) in enumerate(zip(places, lengths, strict=True)):
+            if length and sequence.missing[slice(*span)].all():
+                found = occurrences(sequence, span, length, is_word)
                 strings, weights = strongest(found, MOST)
-                values[row, : len(strings), : span.stop - span.start] = strings
+                values[row, : len(strings), :length] = strings
                 log_weight[row, : len(strings)] = weights
         return cls(values, log_weight)
 
@@ -64,11 +62,12 @@ class Occurrences(NamedTuple):
     after: Int[np.ndarray, " n"]
 
 
-def occurrences(sequence: Steps, gap: Span, is_word: Bool[np.ndarray, " K"]) -> Occurrences:
+def occurrences(
+    sequence: Steps, gap: Span, length: int, is_word: Bool[np.ndarray, " K"]
+) -> Occurrences:
     """Return all strings that may be echoes: word ends where the gap has one, on both sides."""
-    length = gap.stop - gap.start
-    observed = np.where(sequence.missing_steps, NOTHING, sequence.values[:, 0])
-    left, right = observed[: gap.start][-REACH:], observed[gap.stop :][:REACH]
+    left = _observed(sequence, slice(max(0, gap.start - REACH), gap.start))
+    right = _observed(sequence, slice(gap.stop, gap.stop + REACH))
     text = np.concatenate([[NOTHING], left, [NOTHING], right, [NOTHING]])
     before = _equal_before(text, left)
     after = _equal_before(text[::-1], right[::-1])[::-1]
@@ -83,6 +82,10 @@ def occurrences(sequence: Steps, gap: Span, is_word: Bool[np.ndarray, " K"]) -> 
     starts = starts[fits]
     strings = sliding_window_view(text, length)[starts]
     return Occurrences(strings, before[starts], after[starts + length])
+
+
+def _observed(sequence: Steps, steps: slice) -> Int[np.ndarray, " n"]:
+    return np.where(sequence.missing[steps, 0], NOTHING, sequence.values[steps, 0])
 
 
 def _equal_before(

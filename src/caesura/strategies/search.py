@@ -16,7 +16,7 @@ from caesura.nets.pair import Nets, Pair
 from caesura.sequence import UNKNOWN
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.beam import EMPTY, Plan, Start, Walk, walk
-from caesura.strategies.echo import MOST, POWER, Echoes
+from caesura.strategies.echo import MOST, POWER
 from caesura.strategies.keys import Seeds, generators
 from caesura.strategies.normaliser import outside, sum_over_fills
 from caesura.strategies.rules import Rule
@@ -155,7 +155,10 @@ class Search(Strategy):
     ) -> Found:
         """Return the most probable fills of each window, among those that its rule allows."""
         walks = self._walk(key, net, window, rules=rules)
-        rows = map(self._found, walks, np.asarray(window.values))
+        room = self.width + (0 if window.echoes is None else MOST)
+        rows = (
+            self._found(*one, room) for one in zip(walks, np.asarray(window.values), strict=True)
+        )
         return Found(*map(np.stack, zip(*rows, strict=True)))
 
     def draw(
@@ -226,9 +229,10 @@ class Search(Strategy):
             found += walk(plan, pair, starts[first : first + at_once])
         return found
 
-    def _found(self, one: Walk, padded: Int[np.ndarray, "W D"]) -> Found:
-        """Return the fills of one window, which is padded to `padded`; the beam has its places."""
-        weighed, room = self._weigh(one), self.width + len(one.echoing)
+    def _found(self, one: Walk, padded: Int[np.ndarray, "W D"], room: int) -> Found:
+        """Return the fills of one window, which is padded to `padded`; random ones come after
+        `room` others."""
+        weighed = self._weigh(one)
         lanes, count = weighed.lanes, room + self.draws
         places = np.arange(len(lanes))
         places[weighed.known :] += room - weighed.known
@@ -294,7 +298,7 @@ def _starts(
     after = eager.read(bidirectional, bidirectional.backward, right, backwards)
     q, p = (eager.batch_last(window.left[name]) for name in ("bidirectional", "forward"))
     asked = np.zeros((len(rows), 0, values.shape[1]), int) if fills is None else fills
-    echoes = window.echoes or Echoes.none(len(rows), values.shape[1])
+    echoes = [_echoes(window, row) for row in rows]
     return [
         Start(
             symbols=values[row, : ends[row], 0],
@@ -302,10 +306,19 @@ def _starts(
             q=eager.take(q, slice(row, row + 1)),
             p=eager.take(p, slice(row, row + 1)),
             after=eager.take(after[row], slice(None, None, -1)),
-            given=np.concatenate([asked[row], echoes.values[row]])[:, : ends[row]],
-            log_echo=echoes.log_weight[row],
+            given=np.concatenate([asked[row], echoes[row][0]])[:, : ends[row]],
+            log_echo=echoes[row][1],
             random=random[row],
             rule=None if rules is None else rules[row],
         )
         for row in rows
     ]
+
+
+def _echoes(window: Window, row: int) -> tuple[Int[np.ndarray, "E W"], Float[np.ndarray, " E"]]:
+    """Return the echoes of a window and the logs of their weights."""
+    if window.echoes is None:
+        return np.zeros((0, window.valid.shape[1]), int), np.zeros(0)
+    values, log_weight = (part[row] for part in window.echoes)
+    there = np.isfinite(log_weight)
+    return values[there], log_weight[there]
