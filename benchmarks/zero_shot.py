@@ -137,16 +137,15 @@ def by_model(name: str) -> Fill:
     def fill(seen: np.ndarray) -> dict[str, np.ndarray]:
         fills = filler.fill_many(list(seen))
         low, high = zip(*(one.quantile([0.05, 0.95]) for one in fills), strict=True)  # type: ignore[attr-defined]
-        means = [mean(one) for one in fills]
-        medians = [one.best for one in fills]
-        parts = {"caesura": means, "median": medians, "low": low, "high": high}
+        medians, means = [one.best for one in fills], [mean(one) for one in fills]
+        parts = {"caesura": medians, "its mean": means, "low": low, "high": high}
         return {name: np.stack(part) for name, part in parts.items()}
 
     return fill
 
 
 def mean(fill: caesura.SeriesFill) -> np.ndarray:
-    """Return the table with means in its gaps, which have the least squared error."""
+    """Return the table with the means of the distributions in its gaps."""
     values = fill.sequence.values.copy()
     values[fill.sequence.missing] = fill.drawn.mean(axis=0)
     return fill.item.write(values, fill.sequence.missing)
