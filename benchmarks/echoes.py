@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from decoding import NAMED, log_probs, plain, readings
-from hidden_places import Place, gaps_of, words_of
+from hidden_places import AFTER, BEFORE, Place, gaps_of, words_of
 from printing import head, line, note, numbers
 from scipy.optimize import minimize
 
@@ -71,7 +71,8 @@ def main() -> None:
 
 def score(filler: caesura.Filler, what: str, place: Place) -> Scored:
     """Return what the nets say of the truth, of what a search finds, and of echoes."""
-    asked = caesura.Request(place.text, place.steps, strategy=NAMED["nets"])
+    page = Place(place.before[-BEFORE:], place.truth, place.after[:AFTER])  # the nets read less
+    asked = caesura.Request(page.text, page.steps, strategy=NAMED["nets"])
     (fill,) = filler.fill_many([asked])
     kind: Any = filler.kind
     (values,) = filler.read([place.text])
@@ -85,7 +86,7 @@ def score(filler: caesura.Filler, what: str, place: Place) -> Scored:
     number = {string: i for i, string in enumerate(dict.fromkeys(likely))}
     which = np.array([number.get(letters(symbols), -1) for symbols in found.strings], int)
     equal = (found.before + found.after)[which >= 0]
-    return Scored(what, log_probs(filler, "nets", place, list(number)), which[which >= 0], equal)
+    return Scored(what, log_probs(filler, "nets", page, list(number)), which[which >= 0], equal)
 
 
 def written(alphabet: str, symbols: np.ndarray) -> str:
