@@ -25,6 +25,7 @@ from caesura.sequence import Sequence, Span
 from caesura.strategies import echo
 
 FOLDS = 4
+LIBRARY = np.array([echo.CONSTANT, echo.EQUAL, echo.POWER])
 
 
 class Scored(NamedTuple):
@@ -59,12 +60,13 @@ def main() -> None:
         for i in np.flatnonzero(inside):
             nats[i] = -with_echoes(fitted, scored[i])[0]
     alone = -np.array([one.log_prob[0] for one in scored])
-    head("hidden", "nats, nets alone", "nats, with echoes")
+    library = -np.array([with_echoes(LIBRARY, one)[0] for one in scored])
+    head("hidden", "nats, nets alone", "with echoes, fitted", "with the library's numbers")
     names = np.array([one.what for one in scored])
     for name in dict.fromkeys(names.tolist()):
         of_row = names == name
-        line(name, f"{alone[of_row].mean():.2f}", f"{nats[of_row].mean():.2f}")
-    line("all", f"{alone.mean():.3f}", f"{nats.mean():.3f}")
+        line(name, *(f"{each[of_row].mean():.2f}" for each in (alone, nats, library)))
+    line("all", *(f"{each.mean():.3f}" for each in (alone, nats, library)))
     constant, equal, power = fit(scored)
     print(f"\nCONSTANT {constant:.2f}, EQUAL {equal:.2f}, POWER {power:.2f}")
 
@@ -107,9 +109,8 @@ def fit(scored: list[Scored]) -> np.ndarray:
     def mean_nll(numbers: np.ndarray) -> float:
         return float(np.mean([-with_echoes(numbers, one)[0] for one in scored]))
 
-    start = np.array([echo.CONSTANT, echo.EQUAL, echo.POWER])
     bounds = [(-20.0, 5.0), (0.0, 3.0), (0.0, 1.0)]
-    return minimize(mean_nll, start, method="Nelder-Mead", bounds=bounds).x
+    return minimize(mean_nll, LIBRARY, method="Nelder-Mead", bounds=bounds).x
 
 
 if __name__ == "__main__":
