@@ -76,6 +76,16 @@ def test_echoes_are_what_stands_between_the_same_letters(text):
     assert weights
 
 
+@pytest.mark.parametrize("known", ["", "a", "ab", "abc abc"])
+@pytest.mark.parametrize("length", range(1, 13))
+def test_a_text_that_is_shorter_than_its_gap_has_no_echoes(known, length):
+    sequence, is_word = opened(known + "_" * length + known), Text(ALPHABET).is_word
+    found = echo.occurrences(sequence, sequence.gaps[0], length, is_word)
+    assert len(found.strings) == len(found.before) == len(found.after)
+    assert length <= len(known) or not len(found.strings)
+    assert len(echo.strongest(found, 9)[1]) == len(set(map(bytes, found.strings)))
+
+
 def test_only_the_strongest_echoes_are_kept():
     sequence = opened(TEXTS[-1])
     found = echo.Echoes.of([(sequence, sequence.gaps[0])], [4], Text(ALPHABET).is_word, 30)

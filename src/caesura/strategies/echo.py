@@ -69,6 +69,9 @@ def occurrences(
     left = _observed(sequence, slice(max(0, gap.start - REACH), gap.start))
     right = _observed(sequence, slice(gap.stop, gap.stop + REACH))
     text = np.concatenate([[NOTHING], left, [NOTHING], right, [NOTHING]])
+    if length > len(text):
+        nothing = np.zeros(0, int)
+        return Occurrences(np.zeros((0, length), int), nothing, nothing)
     before = _equal_before(text, left)
     after = _equal_before(text[::-1], right[::-1])[::-1]
     in_word = np.append(is_word, [False, False])[text]  # the last ones: UNKNOWN and NOTHING
