@@ -159,6 +159,22 @@ def test_echoes_get_their_share(problem, options):
     assert gain == pytest.approx(np.log(total), abs=2 * error)
 
 
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_lengths_are_compared_by_the_nets_and_then_by_echoes(problem, weight):
+    """By one net alone, too: its evidence is not that of the echoes."""
+    strategy = Search(weight=weight, **ALL)
+    window, _, _ = heard(problem, some_echoes(problem))
+    nets = np.exp(problem.log_target(weight))
+    parts = [part for (part,) in problem.by_parts()]
+    mass = 1 + sum(
+        factor * nets[parts.index(part)] ** echo.POWER
+        for part, factor in some_echoes(problem).items()
+    )
+    found = strategy.search(KEY, problem.pair, window)
+    wanted = np.log(problem.evidence(weight)) + np.log(mass)
+    assert float(found.log_evidence[0]) == pytest.approx(wanted, abs=1e-4)
+
+
 def test_given_fills_have_their_share(problem):
     window, probs, _ = heard(problem, some_echoes(problem))
     score = Search(**ALL).log_prob(KEY, problem.pair, window, problem.in_window)

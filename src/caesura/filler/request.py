@@ -65,7 +65,7 @@ class Request:
     @property
     def asks(self) -> bool:
         """Whether something is asked about single gaps."""
-        return bool(self.patterns or self.readings)
+        return bool(self.readings) or self.patterns not in (None, {})
 
 
 def split_missing(missing: Missing | None) -> tuple[Missing | None, list[Gap]]:

@@ -18,7 +18,7 @@ from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.beam import EMPTY, Plan, Start, Walk, walk
 from caesura.strategies.echo import MOST, POWER
 from caesura.strategies.keys import Seeds, generators
-from caesura.strategies.normaliser import outside, sum_over_fills
+from caesura.strategies.normaliser import Summed, outside, sum_over_fills
 from caesura.strategies.rules import Rule
 from caesura.strategies.window import Window
 
@@ -49,8 +49,8 @@ class Weighed(NamedTuple):
     log_weight: Float[np.ndarray, " N"]  # as in `Found`
     log_prob: Float[np.ndarray, " n"]  # of every lane
     standard_error: float
-    log_total: float  # the sum over all fills by the nets alone
-    log_mass: float  # by how much echoes make it larger
+    log_evidence: float  # as in `Found`
+    log_total: float
 
 
 class Search(Strategy):
@@ -249,16 +249,17 @@ class Search(Strategy):
             log_prob,
             log_weight,
             np.array(weighed.standard_error),
-            np.array(self._log_evidence(one, weighed)),
-            np.array(weighed.log_total + weighed.log_mass),
+            np.array(weighed.log_evidence),
+            np.array(weighed.log_total),
         )
 
-    def _log_evidence(self, one: Walk, weighed: Weighed) -> float:
+    def _log_evidence(self, one: Walk, lanes: Int[np.ndarray, " N"], summed: Summed) -> float:
+        """Return what the nets alone say of the length of the gap."""
         if self.weight < 1:
-            return weighed.log_total / (1 - self.weight) + weighed.log_mass
-        shares = np.exp(weighed.log_weight)  # the limit: the mean of log p(x, what follows) / q(x)
-        log_ratio = (one.log_p - one.log_q)[weighed.lanes]
-        return float(np.sum(shares * log_ratio, where=shares > 0)) + weighed.log_mass
+            return summed.log_total / (1 - self.weight)
+        shares = np.exp(summed.log_weight)  # the limit: the mean of log p(x, what follows) / q(x)
+        log_ratio = (one.log_p - one.log_q)[lanes]
+        return float(np.sum(shares * log_ratio, where=shares > 0))
 
     def _weigh(self, one: Walk) -> Weighed:
         log_value = self.mix(one.log_q, one.log_p)
@@ -267,16 +268,16 @@ class Search(Strategy):
         log_prob, log_echo = log_value - summed.log_total, np.full(len(log_value), -np.inf)
         log_echo[one.echoing] = one.start.log_echo + POWER * log_prob[one.echoing]
         log_mass = float(np.logaddexp.reduce(np.append(log_echo, 0.0)))
-        log_weight = summed.log_weight.copy()
+        lanes, log_weight = np.concatenate([known, one.drawn]), summed.log_weight.copy()
         log_weight[: len(known)] = np.logaddexp(log_weight[: len(known)], log_echo[known])
         return Weighed(
-            lanes=np.concatenate([known, one.drawn]),
+            lanes=lanes,
             known=len(known),
             log_weight=log_weight - log_mass,
             log_prob=np.logaddexp(log_prob, log_echo) - log_mass,
             standard_error=summed.standard_error,
-            log_total=summed.log_total,
-            log_mass=log_mass,
+            log_evidence=self._log_evidence(one, lanes, summed) + log_mass,
+            log_total=summed.log_total + log_mass,
         )
 
 
