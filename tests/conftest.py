@@ -27,6 +27,16 @@ def _forget_programs():
 
 
 @pytest.fixture(scope="module")
+def few_rounds():
+    """A Gaussian model of a table is fitted in three rounds: on any machine the same."""
+    from caesura.training import tuning
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "ROUNDS", 3)
+        yield
+
+
+@pytest.fixture(scope="module")
 def browser():
     """Debian's Chromium."""
     from playwright.sync_api import sync_playwright

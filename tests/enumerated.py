@@ -51,12 +51,14 @@ class Problem:
         log = (1 - weight) * self.log_p + weight * self.log_q
         return log - np.logaddexp.reduce(log)
 
-    def evidence(self, weight: float = 0.5) -> float:
-        """What lengths are compared by: at weight 1, the limit, a geometric mean of p / q."""
-        if weight == 1:
-            return float(np.exp(np.sum(np.exp(self.log_q) * (self.log_p - self.log_q))))
-        mixed = np.exp((1 - weight) * self.log_p + weight * self.log_q)
-        return float(mixed.sum() ** (1 / (1 - weight)))
+    @property
+    def evidence(self) -> float:
+        """What lengths are compared by: the probability of what follows."""
+        return float(np.exp(self.log_p).sum())
+
+    def total(self, weight: float = 0.5) -> float:
+        """The normaliser of `log_target`."""
+        return float(np.exp((1 - weight) * self.log_p + weight * self.log_q).sum())
 
     @property
     def first(self) -> int:

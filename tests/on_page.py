@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "screenshots"
 CHROMIUM = Path("/usr/bin/chromium")
 WIDTHS = {"phone": (390, 844, "dark"), "desk": (1280, 900, "light")}
+IN_BROWSER = [  # the marks of a file whose tests need one
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium"),
+]
 LONG = 180_000  # milliseconds: a first fill compiles, on a machine that may be busy
 
 

@@ -13,7 +13,8 @@ ROOT = Path(caesura.__file__).parent
 PAGE = Path(__file__).parent.parent / "ARCHITECTURE.md"
 BEGIN, END = "## The modules\n\n```\n", "\n```\n\n## Words"
 # In the order of the layers.
-DIRECTORIES = ["kinds", "kinds/text", "kinds/music", "kinds/series", "nets", "nets/heads", "plots"]
+DIRECTORIES = ["later", "kinds", "kinds/text", "kinds/music", "kinds/series", "nets", "nets/heads"]
+DIRECTORIES += ["plots"]
 DIRECTORIES += ["datasets", "pretrained", "strategies", "modelfile", "scoring", "filler"]
 DIRECTORIES += ["training", "training/corpus", "parallels", "scale", "web", "reproduce", "cli"]
 FIRST = ["__init__", "__main__", "errors", "files", "sequence", "hardware", "programs", "sklearn"]

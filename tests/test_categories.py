@@ -18,7 +18,7 @@ from caesura.web.schemas import TableFillQuestion
 from command_line import ask, mistake
 from small_tables import NAN
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_rounds")]
 
 TINY = {"steps": 2, "hidden": 4, "head_hidden": 4, "batch": 2, "length": 8}
 TINY |= {"validate_every": 2, "valid_steps": 20}

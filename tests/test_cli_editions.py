@@ -64,7 +64,7 @@ def test_other_readings_go_into_an_epidoc_file(folder):
     assert "<app" not in told["best"]
     assert "".join(told["edition"].split()) in "".join(ask(*words, "--top", 3).split())
     sentence = mistake(*fill(folder, "ab[..]ca", "--alternatives"))
-    assert sentence.startswith("--alternatives is for EpiDoc files")
+    assert sentence.startswith("The option --alternatives is for EpiDoc files")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_restored_letters_are_lost_on_request(folder):
     assert [gap["start"] for gap in told["gaps"]] == [4]
     assert json.loads(ask(*fill(folder, "abc[ab]c", "--json")))["gaps"] == []
     assert mistake(*fill(folder, "abc", "--lost", "restored", model="plain")).startswith(
-        "--lost is for editions"
+        "The option --lost is for editions"
     )
 
 

@@ -199,3 +199,22 @@ def test_the_threads_of_products_are_limited_until_the_last_user_ends():
         assert threads() == inside
     assert threads() == before
     assert all(a <= b for a, b in zip(inside, before, strict=True))
+
+
+def test_steps_may_follow_the_same_state(net):
+    net = eager.with_numpy(net)
+    rng = np.random.default_rng(2)
+    states = eager.start(net.forward, 3)
+    states = eager.step(net, net.forward, states, rng.integers(0, SYMBOLS, 3))
+    parents, symbols = np.array([2, 0, 0, 2, 2]), rng.integers(UNKNOWN, SYMBOLS, 5)
+    found = eager.step(net, net.forward, states, symbols, parents=parents)
+    wanted = eager.step(net, net.forward, eager.take(states, parents), symbols)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 9, 15, 16, 17, 31])
+def test_products_of_any_number_of_columns(count):
+    rng = np.random.default_rng(count)
+    W, h = (rng.normal(size=shape).astype(np.float32) for shape in ((12, 7), (7, count)))
+    np.testing.assert_allclose(eager._times(W, h), W @ h, atol=1e-5)

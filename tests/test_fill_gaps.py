@@ -202,7 +202,7 @@ def test_the_prior_of_the_length_can_be_given(markov):
 def test_lengths_are_weighed_by_both_nets(random):
     """Given the length, the fills have the distribution of both nets, too."""
     problems = {n: make_problem("cab" + "_" * n + "bca") for n in (1, 2, 3)}
-    lengths = ranked({n: one.evidence() for n, one in problems.items()})
+    lengths = ranked({n: one.evidence for n, one in problems.items()})
     (gap,) = random.fill("cab{1-3}bca", strategy=EVERYTHING).gaps
     assert gap.lengths == pytest.approx(lengths, abs=1e-4)
     fills = {

@@ -9,6 +9,8 @@ import pytest
 
 from command_line import ask, mistake, run
 
+pytestmark = pytest.mark.usefixtures("few_rounds")
+
 FIELDS = ["steps=2", "hidden=4", "head_hidden=4", "batch=2", "length=8", "validate_every=2"]
 FIELDS += ["valid_steps=20", "least_observed=1"]
 TINY = [word for field in FIELDS for word in ("--set", field)]

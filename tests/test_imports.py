@@ -10,7 +10,7 @@ import caesura
 ROOT = Path(caesura.__file__).parent
 # A module may import from its own layer and from those before it in this list.
 LAYERS = [
-    {"__init__", "errors", "files", "hardware", "programs", "sequence"},
+    {"__init__", "errors", "files", "hardware", "later", "programs", "sequence"},
     {"datasets", "kinds", "nets", "plots", "pretrained"},
     {"strategies"},
     {"modelfile", "scoring"},

@@ -9,6 +9,8 @@ from caesura.kinds.series.foreign import like, to_pandas
 from caesura.sklearn import SeriesImputer
 
 pl = pytest.importorskip("polars")
+pytestmark = pytest.mark.usefixtures("few_rounds")
+
 SMALL = {"hidden": 4, "head_hidden": 4, "batch": 4, "steps": 4, "validate_every": 2}
 STEPS = 240
 

@@ -95,7 +95,7 @@ def test_samples_match(random):
 def over_lengths(lengths):
     """Every fill of any length, by the evidence for the lengths."""
     problems = {n: make_problem("cab" + "_" * n + "bca") for n in lengths}
-    evidence = ranked({n: one.evidence() for n, one in problems.items()})
+    evidence = ranked({n: one.evidence for n, one in problems.items()})
     return {
         parts[0]: evidence[n] * chance
         for n, problem in problems.items()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import caesura
-from caesura.filler import TableFiller
 from caesura.filler.columns import lanes_of, log_prob
 from caesura.filler.rehearsal import Rehearsed, gaps_of, hide, parts_of, report, spreads
+from caesura.filler.tables import TableFiller
 from caesura.nets.bins import find_bin
 
 
@@ -97,7 +97,8 @@ def stretched() -> TableFiller:
     table = np.cumsum(np.random.default_rng(0).normal(size=(60, 1)), axis=0)
     fitted = caesura.load("series").fitted([table])
     assert fitted.learnt is not None
-    learnt = fitted.learnt._replace(spread=np.full(len(fitted.learnt.spread), 2.5))
+    spread = np.full(len(fitted.learnt.fitted.spread), 2.5)
+    learnt = fitted.learnt._replace(fitted=fitted.learnt.fitted._replace(spread=spread))
     return TableFiller(fitted.kind, fitted.nets, fitted.strategy, fitted.training, learnt=learnt)
 
 
@@ -114,7 +115,7 @@ def test_a_stretched_distribution_is_one_for_densities_quantiles_and_draws(stret
     points = middle + np.linspace(-6, 6, 1201)
     tables = np.repeat(values[None].astype(float), len(points), axis=0)
     tables[:, 20, 0] = points
-    lanes = lanes_of(values, place, learnt.prior, learnt.spread)
+    lanes = lanes_of(values, place, learnt.fitted)
     nats = log_prob(stretched.nets["bidirectional"], lanes, tables)
     below = np.cumsum(np.exp(nats)) * (points[1] - points[0])
     assert below[-1] == pytest.approx(1, abs=0.02)
@@ -135,7 +136,8 @@ def test_a_stretched_distribution_is_one_for_densities_quantiles_and_draws(stret
 def test_stretching_leaves_the_medians(stretched):
     table = np.cumsum(np.random.default_rng(4).normal(size=(60, 1)), axis=0)
     table[20:25] = np.nan
-    learnt = stretched.learnt._replace(spread=np.ones(1))
+    narrow_ones = stretched.learnt.fitted._replace(spread=np.ones(1))
+    learnt = stretched.learnt._replace(fitted=narrow_ones)
     plain = TableFiller(
         stretched.kind, stretched.nets, stretched.strategy, stretched.training, learnt=learnt
     )

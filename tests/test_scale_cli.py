@@ -122,7 +122,7 @@ def test_mistakes(folder, monkeypatch, given, sentence):
 def test_options_of_one_table_are_refused_for_many(folder, option):
     given = ("fill", "series", folder / "texts", "-o", folder / "out", "--engine", "local")
     sentence = mistake(*given, "--model", folder / "a.model", option, "0:")
-    assert sentence.startswith(f"{option} cannot be used with --engine")
+    assert sentence.startswith(f"The option {option} cannot be used with --engine")
 
 
 def test_without_ray_one_sentence_says_so(folder, monkeypatch):

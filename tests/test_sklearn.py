@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from caesura.errors import CaesuraError, CaesuraWarning
 from caesura.sklearn import SeriesImputer
 
-pytestmark = pytest.mark.usefixtures("kept_programs")
+pytestmark = pytest.mark.usefixtures("kept_programs", "few_rounds")
 
 NAN = np.nan
 TINY = {"steps": 2, "hidden": 4, "head_hidden": 4, "batch": 2, "length": 8}

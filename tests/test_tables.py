@@ -6,8 +6,8 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError, CaesuraWarning
-from caesura.filler import TableFiller
 from caesura.filler.rehearsal import Checked
+from caesura.filler.tables import TableFiller
 from caesura.nets.bins import quantile
 from caesura.sklearn import SeriesImputer
 

@@ -1,4 +1,4 @@
-"""Echoes: what stands elsewhere in a text between the same letters, against loops and sums."""
+"""Echoes: what stands elsewhere in a text where the gap could stand, against loops and sums."""
 
 from dataclasses import replace
 
@@ -9,9 +9,11 @@ import pytest
 import caesura
 import oracle
 from caesura.kinds import Text
+from caesura.nets import eager
 from caesura.sequence import Sequence, Span
 from caesura.strategies import echo
-from enumerated import Search, make_problem, random_filler
+from caesura.strategies.alone import log_alone
+from enumerated import Search, make_problem, random_filler, random_pair
 
 KEY = jax.random.key(0)
 ALL = {"width": 243, "draws": 8, "negligible": 0.0}  # all fills of five steps
@@ -47,8 +49,15 @@ def by_loops(text: str) -> dict[str, float]:
             if text[end + after] != text[stop + after] or text[stop + after] not in ALPHABET:
                 break
             after += 1
-        log_weight = echo.CONSTANT + echo.EQUAL * (before + after)
-        weights[text[at:end]] = weights.get(text[at:end], 0.0) + np.exp(log_weight)
+        between = start - end if at < start else at - stop
+        is_part = before_gap or after_gap or not all(kinds[at:end])
+        if between < 8 and not is_part:
+            continue
+        weight = np.exp(echo.CONSTANT + echo.EQUAL * (before + after))
+        weight *= (between + 100) ** echo.DISTANCE
+        if is_part:
+            weight *= np.exp(echo.PART * length)
+        weights[text[at:end]] = weights.get(text[at:end], 0.0) + weight
     return weights
 
 
@@ -81,7 +90,7 @@ def test_echoes_are_what_stands_between_the_same_letters(text):
 def test_a_text_that_is_shorter_than_its_gap_has_no_echoes(known, length):
     sequence, is_word = opened(known + "_" * length + known), Text(ALPHABET).is_word
     found = echo.occurrences(sequence, sequence.gaps[0], length, is_word)
-    assert len(found.strings) == len(found.before) == len(found.after)
+    assert {len(part) for part in found} == {len(found.strings)}
     assert length <= len(known) or not len(found.strings)
     assert len(echo.strongest(found, 9)[1]) == len(set(map(bytes, found.strings)))
 
@@ -108,12 +117,55 @@ def test_other_gaps_are_no_echoes_and_several_gaps_have_none():
     assert not np.isfinite(alone.log_weight).any()
 
 
+def test_edges_are_the_letters_beside_the_gap():
+    sequence = opened("_b__?_c")
+    edges = [echo.edges_of(sequence, gap) for gap in sequence.gaps]
+    assert edges == [(-1, 1), (1, -1), (-1, 2)]
+    assert echo.edges_of(sequence, Span(2, 3)) == (1, -1)  # more is missing after it
+
+
+# The probability of strings by themselves
+
+
+def alone(string: str, edges: str) -> float:
+    """The probability of a string between two letters, one step after another."""
+    text = [edges[0], *string, edges[1]]
+    values = np.array([["abc".find(char)] for char in text])
+    missing = np.zeros(values.shape, bool)
+    missing[1:-1] = True
+    steps = np.arange(1, len(text) - 1)
+    return float(oracle.in_order(random_pair().bidirectional, values, missing, steps))
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+@pytest.mark.parametrize("edges", ["ab", "?c", "b?"])
+def test_strings_alone_see_only_the_edges(length, edges):
+    net = eager.with_numpy(random_pair().bidirectional)
+    strings = np.random.default_rng(0).integers(0, 3, (5, length))
+    found = log_alone(
+        net,
+        eager.table(net, net.forward),
+        strings,
+        np.array(["abc".find(char) for char in edges]),
+    )
+    wanted = [alone("".join("abc"[i] for i in string), edges) for string in strings]
+    np.testing.assert_allclose(found, np.log(wanted), atol=1e-5)
+
+
 # The distribution with echoes, against a sum over all fills
 
 
 @pytest.fixture(scope="module", params=["b___acab", "cb_____ac"])
 def problem(request):
     return make_problem(request.param)
+
+
+EDGES = "ba"  # of the gaps of all problems
+
+
+def factor(string: str, weight: float) -> float:
+    """What multiplies a power of the nets' probability of an echo."""
+    return weight / alone(string, EDGES) ** echo.ALONE
 
 
 def heard(problem, echoes: dict[str, float]):
@@ -127,9 +179,10 @@ def heard(problem, echoes: dict[str, float]):
     for number, (string, weight) in enumerate(echoes.items()):
         values[0, number, : len(string)] = ["abc".index(char) for char in string]
         log_weight[0, number] = np.log(weight)
-        factors[parts.index(string)] = weight
+        factors[parts.index(string)] = factor(string, weight)
     mixed = nets + factors * nets**echo.POWER
-    window = replace(problem.window, echoes=echo.Echoes(values, log_weight))
+    edges = np.array([["abc".index(char) for char in EDGES]])
+    window = replace(problem.window, echoes=echo.Echoes(values, log_weight, edges))
     return window, mixed / mixed.sum(), mixed.sum()
 
 
@@ -159,19 +212,19 @@ def test_echoes_get_their_share(problem, options):
     assert gain == pytest.approx(np.log(total), abs=2 * error)
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_lengths_are_compared_by_the_nets_and_then_by_echoes(problem, weight):
-    """By one net alone, too: its evidence is not that of the echoes."""
-    strategy = Search(weight=weight, **ALL)
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_lengths_are_compared_by_the_nets_and_then_by_echoes(problem, share):
+    """By the forward net, however much it weighs in the distribution."""
+    strategy = Search(weight=share, **ALL)
     window, _, _ = heard(problem, some_echoes(problem))
-    nets = np.exp(problem.log_target(weight))
+    nets = np.exp(problem.log_target(share))
     parts = [part for (part,) in problem.by_parts()]
     mass = 1 + sum(
-        factor * nets[parts.index(part)] ** echo.POWER
-        for part, factor in some_echoes(problem).items()
+        factor(part, weight) * nets[parts.index(part)] ** echo.POWER
+        for part, weight in some_echoes(problem).items()
     )
     found = strategy.search(KEY, problem.pair, window)
-    wanted = np.log(problem.evidence(weight)) + np.log(mass)
+    wanted = np.log(problem.evidence) + np.log(mass)
     assert float(found.log_evidence[0]) == pytest.approx(wanted, abs=1e-4)
 
 
@@ -223,6 +276,22 @@ def test_a_fill_hears_what_is_far_away_on_either_side():
         score = filler.log_prob(whole, missing=slice(*loud.gaps[0].span), strategy=with_echo)
         error = 4.5 * (score.standard_error + loud.log_prob.standard_error) + 1e-4
         assert float(score) == pytest.approx(np.log(reading(loud, "bcbc")), abs=error)
+
+
+def test_a_rare_name_that_stands_nearby_is_the_first_reading():
+    """Though the nets of the model find it very improbable."""
+    text = (
+        "In 1720 the house came to John Kerr, who lived on the Marchmont estate until his death. "
+        "His son sold most of the land. The owners of the _________ estate built a school."
+    )
+    filler = caesura.load("text")
+    assert filler.fill(text).gaps[0].candidates[0].part == "Marchmont"
+    assert reading(filler.fill(text, strategy=Search(echo=False)), "Marchmont") < 1e-4
+
+
+def test_the_words_beside_a_gap_are_not_read_again():
+    text = "The quick brown fox {3-5} over the lazy dog"
+    assert reading(caesura.load("text").fill(text), "brown") < 0.01
 
 
 def test_a_length_that_has_an_echo_is_more_probable():

@@ -6,18 +6,14 @@ import json
 import pytest
 
 from caesura.web import make_app
-from on_page import CHROMIUM, LONG, filled, look
+from on_page import IN_BROWSER, LONG, filled, look
 from served import served
 from small_fillers import greek_filler, text_filler
 from test_web_editions import EPIDOC
 
 TEXT = "Ἀπολλώνιος Ζή(νωνι) χα[ίρειν]·\nκα̣ὶ τὰ ἄλλα [...] κατὰ λόγον [.1-2]στιν"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium"),
-]
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture(scope="module")

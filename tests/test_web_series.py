@@ -25,6 +25,8 @@ from served import served
 from small_fillers import text_filler
 
 UPDATES = 3
+pytestmark = pytest.mark.usefixtures("few_rounds")
+
 SMALL = {"hidden": 4, "head_hidden": 4}  # nets
 ROUTES = ["table", "fill/series"]
 
@@ -123,7 +125,8 @@ def test_a_table_is_filled_as_the_library_fills_it(client):
     assert (steps[0], steps[-1]) == (0, UPDATES)
 
     filled = told[-1]
-    filler = train([wave()], kind="series", recipe="series", seed=4, steps=UPDATES, **SMALL)
+    asked = {"recipe": "series", "seed": 4, "steps": UPDATES, "pool": tables.SECONDS}
+    filler = train([wave()], kind="series", **asked, **SMALL)
     fill = filler.fill(wave(), draws=100, samples=5, seed=4)
     expected = fill.quantile(filled["levels"])
     for column, rows in zip(filled["columns"], ([*range(20, 26)], [3, 90]), strict=True):

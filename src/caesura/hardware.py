@@ -13,14 +13,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, DTypeLike, Shaped
+from jaxtyping import Shaped
 from threadpoolctl import ThreadpoolController
 
 from caesura.errors import CaesuraError
 from caesura.files import cache_directory
+from caesura.later import Array, jax, jnp
 
 LANES = 128  # side by side, beyond which more lanes at once are not faster
 SEARCHED_LANES = 4096  # beginnings of fills that a search holds at once when there are many
@@ -136,7 +135,7 @@ def room() -> Room:
 class Tuning(NamedTuple):
     """How to compute a batch on the device; the mathematics is the same."""
 
-    dtype: DTypeLike = jnp.float32  # of what is multiplied and kept; weights and sums are float32
+    dtype: Any = np.float32  # of what is multiplied and kept; weights and sums are float32
     unroll: int = 1  # steps of the scan in one turn of its loop
     width: int = 1  # units and inputs are padded to a multiple of it, with such as stay at zero
 
@@ -152,7 +151,7 @@ def tuning_for(precision: str) -> Tuning:
         if precision == "bfloat16":
             raise CaesuraError("The precision 'bfloat16' needs a GPU; try 'auto'.")
         return Tuning()
-    dtype = jnp.float32 if precision == "float32" else jnp.bfloat16
+    dtype: Any = np.float32 if precision == "float32" else jnp.bfloat16
     return Tuning(dtype=dtype, unroll=5, width=64)
 
 
@@ -174,7 +173,7 @@ def use_all_cores() -> None:
             jax.config.update("jax_num_cpu_devices", cores())
 
 
-def sharing(batch: int) -> list[jax.Device]:
+def sharing(batch: int) -> "list[jax.Device]":
     """Return as many devices as share a batch evenly, equally many of each process."""
     each: list[list[jax.Device]] = [[] for _ in range(jax.process_count())]
     for device in jax.devices():

@@ -10,8 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
-import jax
 import numpy as np
+
+from caesura.later import jax
 
 MOST = 96  # programs that are kept; one of a net with 512 units takes 10 to 30 MB
 

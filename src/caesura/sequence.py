@@ -102,7 +102,9 @@ def _check_prior(prior: object, gap: Gap) -> tuple[float, ...]:
 
 def runs(on: Bool[np.ndarray, " T"]) -> list[Span]:
     """Return the runs of True, from left to right."""
-    edges = np.flatnonzero(np.diff(on, prepend=False, append=False))
+    around = np.zeros(len(on) + 2, bool)
+    around[1:-1] = on
+    edges = np.flatnonzero(around[1:] != around[:-1])
     return [Span(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 

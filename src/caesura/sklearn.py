@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, no_type_check
 import numpy as np
 
 from caesura.errors import CaesuraError, CaesuraWarning, extra, lookup
-from caesura.filler import Filler, Request, SeriesFill, TableFiller, load
+from caesura.filler import Filler, Request, SeriesFill, load
 from caesura.filler.rehearsal import Checked
+from caesura.filler.tables import TableFiller
 from caesura.hardware import use_all_cores
 from caesura.kinds import Series
 from caesura.kinds.series import foreign
 from caesura.kinds.series.table import is_frame
 from caesura.kinds.series.times import seconds_of
 from caesura.strategies import Strategy
+from caesura.training.pooling import CheckedPool
 from caesura.training.progress import showing
 from caesura.training.train import train
 from caesura.training.tuning import tune
@@ -53,9 +55,11 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     By default the pretrained model `series` fills the table, and `fit` learns only the means and
     scales of the columns and how wide their intervals must be: that takes no time. With
-    ``adapt="quick"``, `fit` tunes the pretrained model on the table for as long as `budget` says.
-    With ``adapt="full"``, it trains a model on the table alone, which takes a minute or more. A
-    column without any observed value stays as it is, with a warning.
+    ``adapt="quick"``, `fit` also fits a Gaussian model to the table, for as long as `budget` says,
+    and pools it with the pretrained one.
+    With ``adapt="full"``, it trains a net on the table alone, which takes a minute or more, and
+    pools it with a Gaussian model that is fitted for as long as `budget` says. A column without any
+    observed value stays as it is, with a warning.
 
     Some columns are learnt as categories: True and False, only 0 and 1, categories of pandas, and
     at most 20 different words. They have probabilities instead of densities. They help to fill the
@@ -84,10 +88,11 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     samples : int, default 100
         How many random fills an answer is made of; of the pretrained model, how many quantiles.
     adapt : "none", "quick" or "full", default "none"
-        "none" fills with the pretrained model. "quick" tunes it on the table. "full" trains
-        a model on the table.
+        "none" fills with the pretrained model. "quick" pools it with a Gaussian model of the
+        table. "full" trains a net on the table, and pools this one with a Gaussian model.
     budget : str or float, default "30s"
-        How long ``adapt="quick"`` takes, by the clock: seconds, or such as "2min".
+        By the clock, how long ``adapt="quick"`` takes, and how long ``adapt="full"`` fits the
+        Gaussian model, after the net: seconds, or such as "2min".
     strategy : str or Strategy, optional
         How gaps are filled. By default as the recipe says. Only with ``adapt="full"``.
     recipe : str, optional
@@ -112,7 +117,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         neighbours, both in standard deviations, and the share of these numbers in their intervals
         of 90 %. With ``adapt="quick"`` also the error of the pretrained model: the same numbers
         were held out, and if tuning did not make their mean error smaller, the pretrained model
-        is kept. Not with ``adapt="full"``.
+        is kept. With ``adapt="full"`` also the errors of the net and of the Gaussian model alone;
+        the numbers are from the part of the table that the net was not trained on.
     seed_ : int
         The seed of the answers: they are the same every time.
 
@@ -203,7 +209,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             fields["least_observed"] = self.least_observed
         self.filler_: Filler
         if self.adapt == "full":
-            self.filler_ = self._train(tables, fields)
+            self.filler_ = self._train(tables, fields, seconds)
+            self.report_ = _report_of_pool(self.filler_)
         else:
             fitted = self._fitted(tables, fields)
             self.filler_ = fitted if self.adapt == "none" else self._tune(fitted, tables, seconds)
@@ -217,7 +224,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fitted(self, tables: list[Any], fields: dict[str, Any]) -> TableFiller:
         for name in ("strategy", "recipe", "settings"):
             if getattr(self, name) is not None:
-                raise CaesuraError(f"'{name}' is for training: it needs adapt='full'.")
+                raise CaesuraError(f"The setting '{name}' is for training: it needs adapt='full'.")
         pretrained = load("series")
         assert isinstance(pretrained, TableFiller)
         return pretrained.fitted(tables, **fields)
@@ -226,7 +233,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with showing() if self.verbose else nullcontext(None) as report:
             return tune(fitted, tables, seconds, seed=self.seed_, report=report).filler
 
-    def _train(self, tables: list[Any], fields: dict[str, Any]) -> Filler:
+    def _train(self, tables: list[Any], fields: dict[str, Any], seconds: float) -> Filler:
         with showing() if self.verbose else nullcontext(lambda net, progress: None) as report:
             return train(
                 tables,
@@ -234,6 +241,7 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 recipe=self.recipe or "series",
                 seed=self.seed_,
                 report=report,
+                pool=seconds,
                 **fields,
                 **(self.settings or {}),
             )
@@ -344,6 +352,14 @@ def _report(filler: TableFiller) -> "pd.DataFrame":
 
     assert filler.learnt is not None
     return pd.DataFrame(filler.learnt.checked, columns=Checked._fields)
+
+
+def _report_of_pool(filler: Filler) -> "pd.DataFrame":
+    """How good the pool is, column by column; empty if no number could be held out."""
+    import pandas as pd
+
+    found = filler.training.get("pool", {"columns": []})["columns"]
+    return pd.DataFrame(found, columns=CheckedPool._fields)
 
 
 def _warn(report: "pd.DataFrame") -> None:

@@ -53,7 +53,9 @@ def fill_many(kind: str, model: str, source: Path, asked: Asked, **more: Any) ->
 
 def _check_places(source: Path, output: Path | None) -> Path:
     if output is None:
-        raise CaesuraError("--engine needs a directory for the answers: specify it with -o.")
+        raise CaesuraError(
+            "The option --engine needs a directory for the answers: specify it with -o."
+        )
     if not os.path.exists(source):
         raise FileMissingError(f"There is no file or directory '{source}'.")
     if source.resolve() in (output.resolve(), *output.resolve().parents):

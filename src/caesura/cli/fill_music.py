@@ -151,7 +151,7 @@ def music(
     _check_gaps(song, item, composition)
     item = composition.arrange(item)
     fill = fill_one(filler, item, asked, seconds=seconds)
-    written = list(zip(files, fill.candidates, strict=False))
+    written = list(zip(files, fill.top(len(files)), strict=False))
     for file, candidate in written:
         if item.suffix == ".npy":
             write_filled(file, item, candidate.sequence)
@@ -189,7 +189,7 @@ def _show_written(fill: "Fill", written: "list[tuple[Path, Candidate]]", details
         for file, candidate in written
     ]
     answer_table(header, rows)
-    if others := len(fill.candidates) - len(written):
+    if others := len(fill.completions) - len(written):
         note(f"{others} more distinct {'fill was' if others == 1 else 'fills were'} drawn.")
 
 
@@ -226,5 +226,5 @@ def _check_gaps(song: Path, item: "Item", asked: "Composition") -> None:
         )
     if asked.gaps and asked.unit == Unit.BARS and item.suffix == ".npy":
         raise CaesuraError(
-            f"'{song}' is a roll, which has no bars: count its steps with --unit steps."
+            f"The file '{song}' is a roll, which has no bars: count its steps with --unit steps."
         )

@@ -24,7 +24,8 @@ from caesura.errors import CaesuraError
 from caesura.files import make_folder, replacing
 
 if TYPE_CHECKING:
-    from caesura.filler import Filler, SeriesFill, TableFiller
+    from caesura.filler import Filler, SeriesFill
+    from caesura.filler.tables import TableFiller
     from caesura.kinds import Item
 
 SUFFIXES = (".csv", ".parquet")  # of tables that are written
@@ -67,10 +68,10 @@ def series(
     """Fill the gaps of a table.
 
     By default the pretrained model `series` fills the table at once. With --adapt quick, it is
-    tuned on the table first. With --adapt full, a model is trained on the table alone, which takes
-    about a minute. Gaps get the medians, or the most probable level. Every other cell of a CSV file
-    is written as it was read; columns of many different words stay as they are. The paths of the
-    files that were written go to stdout.
+    tuned on the table first. With --adapt full, a net is trained on the table alone, which takes
+    about a minute, and pooled with a Gaussian model of the table. Gaps get the medians, or the most
+    probable level. Every other cell of a CSV file is written as it was read; columns of many
+    different words stay as they are. The paths of the files that were written go to stdout.
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ def series(
         none: the pretrained model as it is. quick: tuned on TABLE. full: a model that is trained on
         TABLE.
     budget : --budget TIME
-        How long --adapt quick takes, such as 30s or 2min. Default: 30s.
+        How long --adapt quick takes, and how long --adapt full fits the Gaussian model, such as 30s
+        or 2min. Default: 30s.
     recipe : --recipe NAME
         How to train with --adapt full. Default: series.
     settings : --set NAME=VALUE
@@ -119,8 +121,8 @@ def series(
     if engine is not None:
         if model is None:
             raise CaesuraError(
-                "--engine needs a trained model: train one with `caesura train series`, and "
-                "specify it with --model."
+                "The option --engine needs a trained model: train one with `caesura train series`, "
+                "and specify it with --model."
             )
         fields = {"add_rows": add_rows} | ({} if time is None else {"time": time})
         fill_many("series", model, table, asked, kind_fields=fields)
@@ -131,9 +133,9 @@ def series(
             raise CaesuraError(f"The output '{file}' must end in .csv or .parquet.")
     levels = _levels(quantiles, samples)
     if adapt not in ("none", "quick", "full"):
-        raise CaesuraError(f"--adapt is none, quick or full, not '{adapt}'.")
-    if budget is not None and adapt != "quick":
-        raise CaesuraError("--budget is for --adapt quick.")
+        raise CaesuraError(f"The option --adapt is none, quick or full, not '{adapt}'.")
+    if budget is not None and adapt == "none":
+        raise CaesuraError("The option --budget is for --adapt quick and --adapt full.")
     learnt = _given(
         columns=_names(columns),
         categorical=_names(categorical),
@@ -145,11 +147,12 @@ def series(
     if model and (learnt or training or adapt != "none"):
         name = min(learnt | training, default="adapt")
         raise CaesuraError(
-            f"'{name}' is chosen in training, but the model '{model}' is already trained."
+            f"The setting '{name}' is chosen in training, but the model '{model}' is already "
+            "trained."
         )
     if not model and adapt != "full" and (training or strategy):
         name = min(training, default="strategy")
-        raise CaesuraError(f"'{name}' is for training: it needs --adapt full.")
+        raise CaesuraError(f"The setting '{name}' is for training: it needs --adapt full.")
     if pictures is not None:
         from caesura.plots import check_picture
 
@@ -169,7 +172,7 @@ def series(
         given = read_table(table)  # once, to learn from and to fill
         fields = learnt | {"time": time}
         if adapt == "full":
-            filler = _train(given, seed, training | fields)
+            filler = _train(given, seed, seconds, training | fields)
         else:
             fitted = _fit(given, fields)
             filler = fitted if adapt == "none" else _tune(fitted, given, seed, seconds)
@@ -192,7 +195,8 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 
 def _fit(table: Any, fields: dict[str, Any]) -> "TableFiller":
-    from caesura.filler import TableFiller, load
+    from caesura.filler import load
+    from caesura.filler.tables import TableFiller
 
     pretrained = load("series")
     assert isinstance(pretrained, TableFiller)
@@ -200,11 +204,9 @@ def _fit(table: Any, fields: dict[str, Any]) -> "TableFiller":
 
 
 def _tune(fitted: "TableFiller", table: Any, seed: int, seconds: float) -> "Filler":
-    from caesura.hardware import keep_compiled
     from caesura.training.progress import showing
     from caesura.training.tuning import tune
 
-    keep_compiled()
     with showing() as report:
         found = tune(fitted, [table], seconds, seed=seed, report=report)
     if found.after < found.before:
@@ -215,14 +217,20 @@ def _tune(fitted: "TableFiller", table: Any, seed: int, seconds: float) -> "Fill
     return found.filler
 
 
-def _train(table: Any, seed: int, fields: dict[str, Any]) -> "Filler":
+def _train(table: Any, seed: int, seconds: float, fields: dict[str, Any]) -> "Filler":
     from caesura.hardware import keep_compiled
     from caesura.training.progress import showing
     from caesura.training.train import train
 
     keep_compiled()
     with showing() as report:
-        return train([table], kind="series", seed=seed, report=report, warn=note, **fields)
+        filler = train(
+            [table], kind="series", seed=seed, pool=seconds, report=report, warn=note, **fields
+        )
+    if "pool" in filler.training:
+        share = filler.training["pool"]["share"]
+        note(f"A share of {share:.0%} of the fills comes from the Gaussian model of the table.")
+    return filler
 
 
 def write_table(output: Path, item: "Item", table: Any) -> None:

@@ -158,16 +158,18 @@ def text(
     filler = load_for("text", name, given, output).with_kind(**fields)
     kind: Any = filler.kind
     if lost is not None and kind.notation == "plain":
-        raise CaesuraError("--lost is for editions: specify --leiden, too.")
+        raise CaesuraError("The option --lost is for editions: specify --leiden, too.")
     index = None if parallels is None else _load_index(parallels)
     item = _open(given, kind, bool(spans))
     item = item if lengths is None else item.with_range(lengths)
     if alternatives and item.suffix != ".xml":
-        raise CaesuraError("--alternatives is for EpiDoc files: --top shows them for other texts.")
+        raise CaesuraError(
+            "The option --alternatives is for EpiDoc files: --top shows them for other texts."
+        )
     if spans and item.open_gaps:
         raise CaesuraError(
-            "--gap counts characters, but the text has a gap of unknown length: mark all gaps in "
-            "the text itself."
+            "The option --gap counts characters, but the text has a gap of unknown length: mark "
+            "all gaps in the text itself."
         )
     missing = steps_in(spans, len(item.sequence), "letters" if kind.is_edited else "characters")
     steps = item.sequence.missing_steps.copy()

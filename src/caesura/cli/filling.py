@@ -49,11 +49,13 @@ def check_options(ctx: Context, *for_both: str) -> None:
             continue
         option = max(param.opts, key=len)
         if not many and param.name in FOR_MANY:
-            raise CaesuraError(f"{option} can only be used with --engine, which fills many files.")
+            raise CaesuraError(
+                f"The option {option} can only be used with --engine, which fills many files."
+            )
         if many and param.name not in FOR_MANY | FOR_BOTH | {*for_both}:
             raise CaesuraError(
-                f"{option} cannot be used with --engine, which fills many files with one trained "
-                "model and writes nothing but the fills."
+                f"The option {option} cannot be used with --engine, which fills many files with "
+                "one trained model and writes nothing but the fills."
             )
 
 

@@ -105,7 +105,7 @@ def parse_settings(settings: list[str]) -> dict[str, Any]:
     fields = dict(parse_setting(setting) for setting in settings)
     for name in fields.keys() & inspect.signature(train).parameters.keys():
         raise CaesuraError(
-            f"'{name}' cannot be given with --set, which is for fields of a recipe or of a kind; "
-            "see --help for the other options."
+            f"The setting '{name}' cannot be given with --set, which is for fields of a recipe or "
+            "of a kind; see --help for the other options."
         )
     return fields

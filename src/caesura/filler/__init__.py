@@ -8,7 +8,6 @@ from caesura.filler.marginals import Marginals
 from caesura.filler.passes import Method
 from caesura.filler.request import Request
 from caesura.filler.series_fill import SeriesFill
-from caesura.filler.tables import TableFiller
 
 __all__ = [
     "Asked",
@@ -22,7 +21,6 @@ __all__ = [
     "Reading",
     "Request",
     "SeriesFill",
-    "TableFiller",
     "join",
     "load",
 ]

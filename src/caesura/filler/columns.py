@@ -2,7 +2,8 @@
 
 A net for single columns fills them. It sees the other columns only through the experts, which
 know what is observed, not what is filled. So fills of different columns at the same step are
-independent given what is observed, while the fills of one column cohere in time.
+independent given what is observed, while the fills of one column cohere in time. If a Gaussian
+model was fitted to the table, its opinion is pooled with that of the net.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from caesura.filler.beside import Beside, Part, Pooled, points_of
 from caesura.kinds.series.experts import Prior, consult, standardise
+from caesura.kinds.series.factors import Said, WindowModel
+from caesura.later import jax, jnp
 from caesura.nets.columns import one_pass
 from caesura.nets.eager import with_numpy
 from caesura.nets.heads.logistics import Logistics
@@ -28,6 +30,7 @@ AROUND = 64  # of them on either side are only seen
 LANES = 64  # columns at a time
 FARTHEST = 30.0  # deviations from the base: as far as the net has learnt
 REFINED = 2  # halvings of the interval that holds a quantile, before a line is drawn
+LEVELS = 16  # quantiles at a time
 TINY = 1e-12
 
 Item = TypeVar("Item")
@@ -44,6 +47,7 @@ class Lane(NamedTuple):
     base: Float[np.ndarray, " W"]  # in the units of the table
     scale: float
     spread: float  # distributions are stretched so much, around their medians
+    beside: Beside | None  # in the units of the table
 
     @property
     def filled(self) -> Int[np.ndarray, " n"]:
@@ -51,6 +55,15 @@ class Lane(NamedTuple):
         here = np.zeros_like(self.missing)
         here[slice(*self.inside)] = self.missing[slice(*self.inside)]
         return np.flatnonzero(here)
+
+
+class Fitted(NamedTuple):
+    """What tables have shown about their columns, and what their numbers are filled by."""
+
+    prior: Prior
+    spread: Float[np.ndarray, " C"]  # how much the distributions are stretched
+    model: WindowModel | None = None
+    shares: Float[np.ndarray, " C"] | None = None  # how probable it is that this model is asked
 
 
 class Answer(NamedTuple):
@@ -63,8 +76,7 @@ class Answer(NamedTuple):
 def lanes_of(
     table: Float[np.ndarray, "T C"],
     missing: Bool[np.ndarray, "T C"],
-    prior: Prior,
-    spread: Float[np.ndarray, " C"],
+    fitted: Fitted,
 ) -> Iterator[Lane]:
     """Yield the columns with something missing, window by window."""
     for rows, inside in windows(len(table)):
@@ -74,12 +86,14 @@ def lanes_of(
         if not here.any():
             continue
         observed = ~hidden & ~np.isnan(seen)
+        prior = fitted.prior
         known = prior._replace(rows=np.maximum(prior.rows - len(seen), 0))
         standard = standardise(np.where(observed, seen, 0), observed, known)
         experts = consult(standard.x, observed, np.ones((len(seen), 1), bool))
         frames = np.concatenate([(standard.x - experts.base)[..., None], experts.informing], -1)
         frames = np.clip(frames, -FARTHEST, FARTHEST).astype(np.float32)
         base = standard.location + standard.scale * experts.base
+        said = None if fitted.model is None else fitted.model.say(seen, observed)
         for column in np.flatnonzero(here).tolist():
             scale = float(standard.scale[0, column])
             yield Lane(
@@ -90,8 +104,17 @@ def lanes_of(
                 ~observed[:, column],
                 base[:, column],
                 scale,
-                float(spread[column]),
+                float(fitted.spread[column]),
+                _beside(fitted, said, column) if scale else None,
             )
+
+
+def _beside(fitted: Fitted, said: Said | None, column: int) -> Beside | None:
+    if said is None or fitted.model is None or fitted.shares is None or not fitted.shares[column]:
+        return None
+    blocks = [(rows, covariances[column]) for rows, covariances in said.blocks]
+    share, curve = float(fitted.shares[column]), fitted.model.curves[column]
+    return Beside(share, curve, said.mean[:, column], blocks)
 
 
 def count_lanes(missing: Bool[np.ndarray, "T C"]) -> int:
@@ -125,17 +148,25 @@ def quantiles(
 
     `report` is called with the number of lanes that are filled.
     """
-    places, values, done = [], [], 0
-    for found, some in _ahead(_distributions(net, lanes)):
-        middle, spread = _middles(found), _of_each(some, "spread")
-        numbers = middle + spread * (quantiles_of(found, levels) - middle)
+    found, done = [], 0
+    for distribution, some in _ahead(distributions(net, lanes)):
+        found.append(located(distribution, some, levels))
         done += len(some)
         if report is not None:
             report(done)
-        places.append(np.concatenate([_places(lane) for lane in some]))
-        base = np.concatenate([lane.base[lane.filled] for lane in some])
-        values.append(base + _of_each(some, "scale") * numbers)
+    places, values = zip(*found, strict=True)
     return Answer(np.concatenate(places), np.concatenate(values, axis=1))
+
+
+def located(
+    found: Logistics | Pooled, lanes: list[Lane], levels: Float[np.ndarray, " n"]
+) -> Answer:
+    """Return quantiles of the numbers in some lanes, stretched and in the units of the table."""
+    middle, spread = _middles(found), _of_each(lanes, "spread")
+    numbers = middle + spread * (quantiles_of(found, levels) - middle)
+    base = np.concatenate([lane.base[lane.filled] for lane in lanes])
+    places = np.concatenate([_places(lane) for lane in lanes])
+    return Answer(places, base + _of_each(lanes, "scale") * numbers)
 
 
 def bins_of(
@@ -143,19 +174,20 @@ def bins_of(
 ) -> tuple[Int[np.ndarray, "places 2"], Float[np.ndarray, "places edges+1"]]:
     """Return the probability of each bin, of each missing number by itself."""
     places, masses = [], []
-    for found, some in _distributions(net, lanes):
+    for found, some in distributions(net, lanes):
         places.append(np.concatenate([_places(lane) for lane in some]))
         scale, spread = _of_each(some, "scale")[:, None], _of_each(some, "spread")[:, None]
         base = np.concatenate([lane.base[lane.filled] for lane in some])
         middle = _middles(found)[:, None]
         each = (edges - base[:, None]) / np.where(scale == 0, 1.0, scale)
         each = middle + (each - middle) / spread
-        wide = Logistics(*(a[:, None] for a in found))
-        masses.append(np.diff(wide.below(each), axis=1, prepend=0.0, append=1.0))
+        masses.append(np.diff(_below(found, each), axis=1, prepend=0.0, append=1.0))
     return np.concatenate(places), np.concatenate(masses)
 
 
-def _distributions(net: Net, lanes: Iterable[Lane]) -> Iterator[tuple[Logistics, list[Lane]]]:
+def distributions(
+    net: Net, lanes: Iterable[Lane]
+) -> Iterator[tuple[Logistics | Pooled, list[Lane]]]:
     """Yield the distributions of what is filled in some lanes at a time, lane by lane."""
     net = with_numpy(net)
     for some in _some(lanes):
@@ -167,7 +199,32 @@ def _distributions(net: Net, lanes: Iterable[Lane]) -> Iterator[tuple[Logistics,
         inside = np.stack([[*lane.inside] for lane in some])[number]
         kept = np.flatnonzero((step >= inside[:, 0]) & (step < inside[:, 1]))
         order = kept[np.lexsort((step[kept], number[kept]))]
-        yield Logistics(*(a[order] for a in found)), some
+        ordered = Logistics(*(a[order] for a in found))
+        if any(lane.beside is not None for lane in some):
+            yield _pooled(ordered, some), some
+        else:
+            yield ordered, some
+
+
+def _pooled(found: Logistics, lanes: list[Lane]) -> Pooled:
+    """Return the distributions of a net, pooled with those of a Gaussian model."""
+    share, mean, deviation = np.zeros((3, len(found.means)))
+    parts, start = [], 0
+    for lane in lanes:
+        filled, beside = lane.filled, lane.beside
+        at = slice(start, start + len(filled))
+        start = at.stop
+        if beside is not None:
+            share[at], mean[at] = beside.share, beside.mean[filled]
+            deviation[at] = beside.deviation[filled]
+        parts.append(Part(at, beside and beside.curve, lane.base[filled], lane.scale))
+    return Pooled(found, share, mean, deviation, parts)
+
+
+def _below(found: Logistics | Pooled, x: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:
+    if isinstance(found, Pooled):
+        return found.below(x)
+    return Logistics(*(a[:, None] for a in found)).below(x)
 
 
 def _ahead(each: Iterator[Item]) -> Iterator[Item]:
@@ -179,7 +236,7 @@ def _ahead(each: Iterator[Item]) -> Iterator[Item]:
             yield now
 
 
-def _middles(found: Logistics) -> Float[np.ndarray, " places"]:
+def _middles(found: Logistics | Pooled) -> Float[np.ndarray, " places"]:
     return quantiles_of(found, np.array([0.5]))[0]
 
 
@@ -201,40 +258,49 @@ def _places(lane: Lane) -> Int[np.ndarray, "n 2"]:
 
 
 def quantiles_of(
-    found: Logistics, levels: Float[np.ndarray, " n"]
+    found: Logistics | Pooled, levels: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n places"]:
     """Return quantiles of mixtures, to within about a thousandth of their scales."""
     # The quantile of a mixture is between those of its parts: start from a line between many.
     grid = np.linspace(-9, 9, 25)
-    points = (found.means[..., None] + found.scales[..., None] * grid).reshape(len(found.means), -1)
+    points = found.points(grid) if isinstance(found, Pooled) else points_of(found, grid)
     points = np.sort(points, axis=1)
-    wide = Logistics(*(a[:, None] for a in found))
-    below = wide.below(points)
+    below = _below(found, points)
     values = np.empty((len(levels), len(points)))
-    for number, level in enumerate(levels):
-        right = np.clip((below < level).sum(axis=1), 1, points.shape[1] - 1)[:, None]
-        a, b = (np.take_along_axis(points, at, 1)[:, 0] for at in (right - 1, right))
+    for first in range(0, len(levels), LEVELS):
+        some = levels[first : first + LEVELS]
+        right = np.stack([(below < level).sum(axis=1) for level in some], axis=1)
+        right = np.clip(right, 1, points.shape[1] - 1)
+        a, b = (np.take_along_axis(points, at, 1) for at in (right - 1, right))
+        below_a, below_b = (np.take_along_axis(below, at, 1) for at in (right - 1, right))
         for _ in range(REFINED):
             middle = (a + b) / 2
-            less = found.below(middle) < level
+            under = _below(found, middle)
+            less = under < some
             a, b = np.where(less, middle, a), np.where(less, b, middle)
-        below_a, below_b = found.below(a), found.below(b)
-        share = (level - below_a) / np.maximum(below_b - below_a, TINY)
-        values[number] = a + np.clip(share, 0, 1) * (b - a)
+            below_a, below_b = np.where(less, under, below_a), np.where(less, below_b, under)
+        share = (some - below_a) / np.maximum(below_b - below_a, TINY)
+        values[first : first + LEVELS] = (a + np.clip(share, 0, 1) * (b - a)).T
     return values
 
 
 def draw(net: Net, lanes: Iterable[Lane], samples: int, seed: int) -> Answer:
     """Return random fills of each lane, from both directions in turn, which cohere in time."""
+    rng = np.random.default_rng(seed)
     places, values = [], []
-    for number, (found, some) in enumerate(_distributions(net, lanes)):
+    for number, (found, some) in enumerate(distributions(net, lanes)):
         window, middles = _window(net, some), _by_lane(_middles(found), some)
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), number), len(some))
         drawn = np.asarray(BothWays().draw(keys, net, window, samples), np.float64)[..., 0]
         for lane, of_lane, middle in zip(some, drawn, middles, strict=True):
             at = lane.filled
+            numbers = of_lane[:, at]
+            if lane.beside is not None:
+                asked = rng.random((samples, 1)) < lane.beside.share
+                other = (lane.beside.draw(rng, at, samples) - lane.base[at]) / lane.scale
+                numbers = np.where(asked, other, numbers)
             places.append(_places(lane))
-            stretched = middle + lane.spread * (of_lane[:, at] - middle)
+            stretched = middle + lane.spread * (numbers - middle)
             values.append(lane.base[at] + lane.scale * stretched)
     return Answer(np.concatenate(places), np.concatenate(values, axis=1))
 
@@ -242,9 +308,12 @@ def draw(net: Net, lanes: Iterable[Lane], samples: int, seed: int) -> Answer:
 def log_prob(
     net: Net, lanes: Iterable[Lane], tables: Float[np.ndarray, "n T C"]
 ) -> Float[np.ndarray, " n"]:
-    """Return the log-density of what filled tables have at the missing places of some lanes."""
+    """Return the log-density of what filled tables have at the missing places of some lanes.
+
+    Places where the tables have NaN do not count.
+    """
     total = np.zeros(len(tables))
-    for found, some in _distributions(net, lanes):
+    for found, some in distributions(net, lanes):
         window, middles = _window(net, some), _by_lane(_middles(found), some)
         fills = np.repeat(np.asarray(window.values)[:, None], len(tables), axis=1)
         for row, (lane, middle) in enumerate(zip(some, middles, strict=True)):
@@ -253,11 +322,26 @@ def log_prob(
             truth = (truth - lane.base[at]) / scale
             # Draws were stretched, so that numbers are shrunk before the net is asked.
             fills[row, :, at, 0] = (middle + (truth - middle) / lane.spread).T
-            total -= len(at) * np.log(scale * lane.spread)
+            total -= (~np.isnan(truth)).sum(axis=1) * np.log(scale * lane.spread)
         keys = jax.random.split(jax.random.key(0), len(some))
         nats = BothWays().log_prob(keys, net, window, jnp.asarray(fills)).log_prob
-        total += np.asarray(nats, np.float64).sum(axis=0)
+        for lane, of_net, fill in zip(some, np.asarray(nats, np.float64), fills, strict=True):
+            total += _pool(lane, of_net, fill[:, lane.filled, 0].astype(np.float64))
     return total
+
+
+def _pool(
+    lane: Lane, of_net: Float[np.ndarray, " n"], numbers: Float[np.ndarray, "n filled"]
+) -> Float[np.ndarray, " n"]:
+    """Return the log of the weighted mean of two densities."""
+    asked = ~np.isnan(numbers[0])
+    if lane.beside is None or not asked.any():
+        return of_net
+    share, at = lane.beside.share, lane.filled[asked]
+    of_other = lane.beside.log_prob(at, lane.base[at] + lane.scale * numbers[:, asked])
+    of_other += len(at) * np.log(lane.scale)
+    with np.errstate(divide="ignore"):  # one of the shares may be zero
+        return np.logaddexp(np.log(1 - share) + of_net, np.log(share) + of_other)
 
 
 def _by_lane(

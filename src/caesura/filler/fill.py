@@ -118,7 +118,12 @@ class Fill:
 
         Those of music are in the order of how well their notes agree with those of all draws.
         """
-        return [self._candidate(one) for one in self.completions]
+        return self.top(len(self.completions))
+
+    def top(self, most: int) -> list[Candidate]:
+        """Return the first of the `candidates`; the others, of which there may be many, are not
+        written."""
+        return [self._candidate(one) for one in self.completions[:most]]
 
     @cached_property
     def gaps(self) -> list[GapFill]:

@@ -46,6 +46,8 @@ class Filler(Model[Net]):
         The name of the default strategy.
     training : dict
         How the model was trained, as values that JSON can hold.
+    pool : Pool or None
+        For tables: a Gaussian model that is pooled with the net.
 
     Examples
     --------
@@ -357,6 +359,11 @@ class Filler(Model[Net]):
         >>> filler.evaluate(texts, gap=2, limit=4, strategy="nade").gaps.gaps
         4
         """
+        if self.pool is not None:
+            raise CaesuraError(
+                "`evaluate` measures nets, but this model pools one with a Gaussian model: its "
+                "errors on held-out numbers are in `training['pool']`."
+            )
         method = self.method(strategy)
         return evaluate(
             method.net,

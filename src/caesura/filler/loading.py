@@ -4,9 +4,10 @@ import os
 from dataclasses import replace
 
 from caesura.filler.filler import Filler
-from caesura.filler.tables import TableFiller
 from caesura.hardware import keep_compiled
+from caesura.later import after_import
 from caesura.modelfile import read_model
+from caesura.nets.eager import with_jax
 from caesura.nets.heads.weighing import Weighing
 from caesura.pretrained import check_weights, default_strategy, find_model
 
@@ -42,12 +43,16 @@ def load(model: str | os.PathLike[str]) -> Filler:
     >>> caesura.load("text").kind.name
     'text'
     """
-    keep_compiled()
+    after_import(keep_compiled)
     path = find_model(model)
     check_weights(model)
     found = read_model(path)
-    of_tables = any(isinstance(net.head, Weighing) for net in found.nets.values())
-    filler = (TableFiller if of_tables else Filler)(**vars(found))
+    filler = Filler(**vars(found))
+    if any(isinstance(net.head, Weighing) for net in found.nets.values()):
+        from caesura.filler.tables import TableFiller  # which imports JAX
+
+        nets = {name: with_jax(net) for name, net in found.nets.items()}
+        filler = TableFiller(**vars(found) | {"nets": nets})
     return replace(filler, strategy=default_strategy(model) or filler.strategy)
 
 

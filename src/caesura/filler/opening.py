@@ -14,9 +14,9 @@ from caesura.filler.searching import draft_of
 from caesura.filler.stretches import cut
 from caesura.kinds.base import Item
 from caesura.modelfile import Model
-from caesura.nets.eager import with_numpy
+from caesura.nets.eager import with_jax, with_numpy
 from caesura.nets.frames import Frame
-from caesura.nets.pair import Pair
+from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, NetName
 from caesura.sequence import Sequence
 from caesura.strategies import STRATEGIES, Strategy
@@ -25,6 +25,8 @@ from caesura.strategies.window import KnownEnds
 MOST_DRAWS = 100_000
 # By model, what its nets have read; it is forgotten with the model.
 _KNOWN: WeakKeyDictionary[Model[Net], KnownEnds] = WeakKeyDictionary()
+# By model, its nets with arrays of JAX: a file is read as arrays of NumPy.
+_COMPILED: WeakKeyDictionary[Model[Net], dict[NetName, Net]] = WeakKeyDictionary()
 RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
 
 
@@ -43,12 +45,21 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
                 f"The strategy '{strategy.name}' needs a {name} net, which this model lacks: "
                 f"train one with the recipe '{RECIPES.get(name, '')}'."
             )
-    nets = [model.nets[name] for name in names]
-    net = nets[0] if len(nets) == 1 else Pair(*nets)
+    net = _joined([model.nets[name] for name in names])
     strategy.check(net)
-    if not strategy.in_numpy(net):
-        return Method(strategy, net, model.kind)
-    return Method(strategy, with_numpy(net), model.kind, _KNOWN.setdefault(model, KnownEnds()))
+    if strategy.in_numpy(net):
+        known = _KNOWN.setdefault(model, KnownEnds())
+        return Method(strategy, with_numpy(net), model.kind, known, model.pool)
+    compiled = _COMPILED.setdefault(model, {})
+    for name in names:
+        if name not in compiled:
+            compiled[name] = with_jax(model.nets[name])
+    net = _joined([compiled[name] for name in names])
+    return Method(strategy, net, model.kind, pool=model.pool)
+
+
+def _joined(nets: list[Net]) -> Nets:
+    return nets[0] if len(nets) == 1 else Pair(*nets)
 
 
 def open_request(model: Model[Net], request: Request) -> Opened:

@@ -9,12 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Float, Int, Key, PyTree, Shaped, UInt32
+from jaxtyping import Float, Int, Key, Shaped, UInt32
 
 from caesura.errors import whole_number
 from caesura.filler.middles import medians
@@ -27,10 +23,20 @@ from caesura.hardware import (
     sequence_length,
 )
 from caesura.kinds.base import Kind
+from caesura.kinds.series.pool import Gap, Pool
+from caesura.later import Array, PyTree, eqx, jax, jit, jnp
+from caesura.nets.bins import EDGES
 from caesura.nets.frames import Continuous
 from caesura.nets.pair import Nets
 from caesura.programs import program
-from caesura.strategies import Estimate, Strategy, Window, around_each, around_each_eagerly
+from caesura.strategies import (
+    Estimate,
+    Marginals,
+    Strategy,
+    Window,
+    around_each,
+    around_each_eagerly,
+)
 from caesura.strategies.echo import Echoes
 from caesura.strategies.keys import Seeds
 from caesura.strategies.rules import Rule
@@ -48,6 +54,7 @@ class Method(NamedTuple):
     net: Nets
     kind: Kind  # knows which fills are better
     known: KnownEnds | None = None  # what a strategy that runs with NumPy has read before
+    pool: Pool | None = None  # a Gaussian model that is asked beside the net
 
     @property
     def name(self) -> str:
@@ -116,6 +123,11 @@ class Task(NamedTuple):
         return steps - self.stretch.inside.start, components
 
     @property
+    def gap(self) -> Gap:
+        """What a Gaussian model is asked about."""
+        return Gap(self.stretch.seen.values, self.stretch.seen.missing)
+
+    @property
     def places(self) -> Int[np.ndarray, "places 2"]:
         """The missing places in the whole sequence."""
         return np.argwhere(self.stretch.seen.missing) + np.array([self.stretch.first, 0])
@@ -182,15 +194,16 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
     with ThreadPoolExecutor(1) as aside:  # the first call compiles, on more than one core
         marginals = aside.submit(method.strategy.marginals, keys.marginals, method.net, window)
         drawn = _draw(method, window, keys.draw, tasks[0].draws)
-        drawn = _settled(method, tasks, drawn)
+        drawn = _mixed(method, tasks, _settled(method, tasks, drawn))
         spec, numbers = method.net.frame.spec, isinstance(method.net.frame, Continuous)
         if numbers:  # the best is the median, and scored before the samples that are asked for
             middle = medians(spec, np.asarray(window.missing), drawn)
             drawn = np.concatenate([middle[:, None], drawn], axis=1)
         scored = drawn[:, : tasks[0].scored + numbers]
         score = _score(method, window, keys.score, scored)
-        chances = np.asarray(marginals.result().values.log_prob)
+        chances = [one.log_probs for one in _chances(method, tasks, marginals.result())]
     log_probs, errors = (np.asarray(part, np.float64) for part in score)
+    log_probs, errors = _pooled(method, tasks, scored, log_probs, errors)
     proposals = [None] * len(tasks) if numbers else _proposals(method, tasks, drawn)
     if any(proposal is not None for proposal in proposals):
         # Of one shape, if it is compiled: then nothing more is.
@@ -218,7 +231,7 @@ def fill_pass(method: Method, tasks: Sequence[Task]) -> list[Filled]:
                 best=answer[0],
                 best_log_prob=answer[1],
                 best_error=answer[2],
-                confidence=np.exp(chances[row][*task.inside, chosen]),
+                confidence=np.exp(chances[row][np.arange(len(chosen)), chosen]),
                 proposed=proposal is not None,
             )
         )
@@ -256,9 +269,11 @@ def _proposals(
 def score_pass(method: Method, tasks: Sequence[Task]) -> list[tuple[float, float]]:
     """Return the log-probability of what each task's sequence has in its gaps, with its error."""
     window, keys = prepare(method, tasks)
-    score = _score(method, window, keys.score, np.asarray(window.values)[:, None])
-    log_probs, errors = (np.asarray(part, np.float64)[: len(tasks), 0] for part in score)
-    return list(zip(log_probs.tolist(), errors.tolist(), strict=True))
+    truth = np.asarray(window.values)[:, None]
+    score = _score(method, window, keys.score, truth)
+    log_probs, errors = (np.asarray(part, np.float64)[: len(tasks)] for part in score)
+    log_probs, errors = _pooled(method, tasks, truth[: len(tasks)], log_probs, errors)
+    return list(zip(log_probs[:, 0].tolist(), errors[:, 0].tolist(), strict=True))
 
 
 class Chances(NamedTuple):
@@ -272,12 +287,48 @@ class Chances(NamedTuple):
 def marginals_pass(method: Method, tasks: Sequence[Task]) -> list[Chances]:
     """Return the distribution at each missing place of some tasks of one shape."""
     window, keys = prepare(method, tasks)
-    values = method.strategy.marginals(keys.marginals, method.net, window).values
-    found = []
+    return _chances(method, tasks, method.strategy.marginals(keys.marginals, method.net, window))
+
+
+def _chances(method: Method, tasks: Sequence[Task], marginals: Marginals) -> list[Chances]:
+    """Return the distribution at each missing place; pooled, if a Gaussian model is asked."""
+    found, values = [], [np.asarray(part) for part in marginals.values]
     for row, task in enumerate(tasks):
-        each = (np.asarray(part)[row][task.inside] for part in values)
-        found.append(Chances(task.places, *each))
+        log_probs, errors = (part[row][task.inside] for part in values)
+        if method.pool is not None:
+            log_probs, errors = method.pool.marginals(task.gap, EDGES, log_probs, errors)
+        found.append(Chances(task.places, log_probs, errors))
     return found
+
+
+def _mixed(
+    method: Method, tasks: Sequence[Task], drawn: Shaped[np.ndarray, "B draws W D"]
+) -> Shaped[np.ndarray, "B draws W D"]:
+    """Return the draws, some of them those of a Gaussian model, if one is asked."""
+    if method.pool is None:
+        return drawn
+    mixed = drawn.copy()
+    for row, task in enumerate(tasks):
+        rng = np.random.default_rng([task.seed, task.number])
+        mixed[row][:, *task.inside] = method.pool.mix(rng, task.gap, drawn[row][:, *task.inside])
+    return mixed
+
+
+def _pooled(
+    method: Method,
+    tasks: Sequence[Task],
+    fills: Shaped[np.ndarray, "B S W D"],
+    log_probs: Float[np.ndarray, "B S"],
+    errors: Float[np.ndarray, "B S"],
+) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, "B S"]]:
+    """Return the scores of fills; pooled, if a Gaussian model is asked."""
+    if method.pool is None:
+        return log_probs, errors
+    log_probs, errors = log_probs.copy(), errors.copy()
+    for row, task in enumerate(tasks):
+        of_task = fills[row][:, *task.inside], log_probs[row], errors[row]
+        log_probs[row], errors[row] = method.pool.log_prob(task.gap, *of_task)
+    return log_probs, errors
 
 
 class Keys(NamedTuple):
@@ -304,7 +355,7 @@ def prepare(method: Method, tasks: Sequence[Task]) -> tuple[Window, Keys]:
     return window, keys
 
 
-@jax.jit
+@jit
 def _keys(numbers: UInt32[Array, "B 2"]) -> Key[Array, "3 B"]:
     def of_task(pair: UInt32[Array, " 2"]) -> Key[Array, " 3"]:
         return jax.random.split(jax.random.fold_in(jax.random.key(pair[1]), pair[0]), 3)
@@ -356,8 +407,8 @@ def _score(
     return Estimate(log_probs[:, :samples], errors[:, :samples])
 
 
-@jax.jit
-def _part_keys(keys: Key[Array, " B"], parts: Int[Array, " P"]) -> Key[Array, " BP"]:
+@jit
+def _part_keys(keys: Any, parts: Int[Array, " P"]) -> Key[Array, " BP"]:
     each = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
     return each(keys, parts).reshape(-1)
 
@@ -383,8 +434,9 @@ def _shared_draw(
     keys: Key[Array, " rows"],
     rows: Window,
     samples: int,
-    devices: tuple[jax.Device, ...],
+    devices: "tuple[jax.Device, ...]",
 ) -> Shaped[Array, "rows samples W D"]:
+    split: Any = jax.sharding.PartitionSpec
     arrays, rest = eqx.partition(net, eqx.is_array)
 
     def draw(keys: Key[Array, " some"], rows: Window, arrays: PyTree) -> Array:
@@ -392,9 +444,9 @@ def _shared_draw(
 
     run = jax.shard_map(
         draw,
-        mesh=Mesh(np.array(devices), ("rows",)),
-        in_specs=(PartitionSpec("rows"), PartitionSpec("rows"), PartitionSpec()),
-        out_specs=PartitionSpec("rows"),
+        mesh=jax.sharding.Mesh(np.array(devices), ("rows",)),
+        in_specs=(split("rows"), split("rows"), split()),
+        out_specs=split("rows"),
         check_vma=False,
     )
     return run(keys, rows, arrays)

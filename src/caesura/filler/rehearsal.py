@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from caesura.filler.columns import Lane, lanes_of, quantiles
-from caesura.kinds.series.experts import Prior, between
+from caesura.filler.beside import Pooled
+from caesura.filler.columns import Fitted, Lane, distributions, lanes_of, located, quantiles
+from caesura.kinds.series.experts import between
+from caesura.kinds.series.factors import WindowModel
 from caesura.nets.rnn import Net
 from caesura.sequence import Span
 
@@ -20,11 +22,13 @@ SHARE = 0.15  # of the observed numbers of a column that are hidden
 STAY = 0.25  # of what is observed in a column is always left
 INTERVAL = 0.9
 AIMED = 0.92  # of the rehearsed numbers inside, since other rows may differ from these
+AIMED_POOLED = 0.94  # if a Gaussian model has learnt the rows around the hidden numbers
 LEVELS = ((1 - INTERVAL) / 2, 0.5, (1 + INTERVAL) / 2)
 FEW = 20  # numbers that count as much as what is known without them
 NARROWEST, WIDEST = 0.5, 8.0
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a Gaussian model, that are tried
 
-Values = Float[np.ndarray, "T D"]
+Values = Float[np.ndarray, "_ D"]
 
 
 class Part(NamedTuple):
@@ -33,7 +37,7 @@ class Part(NamedTuple):
     number: int  # of the table
     first: int  # of the rows
     table: Values  # NaN where nothing is observed
-    hidden: Bool[np.ndarray, "T D"]
+    hidden: Bool[np.ndarray, "_ D"]
 
     @property
     def known(self) -> Values:
@@ -104,36 +108,75 @@ class Rehearsal:
         Tables with the same columns.
     columns
         How many of them, the first, are compared.
-    prior
-        The means and scales of the columns.
+    fitted
+        The means and scales of the columns, and perhaps a Gaussian model that is asked, too.
     """
 
-    def __init__(self, parts: Sequence[Part], columns: int, prior: Prior):
-        self.columns = columns
+    def __init__(self, parts: Sequence[Part], columns: int, fitted: Fitted):
+        self.parts, self.columns, self.fitted = parts, columns, fitted
         self.table = np.concatenate([part.table for part in parts])
         self.hidden = np.concatenate([part.hidden for part in parts])
         self.line = np.concatenate([_line(part.known) for part in parts])
         self.lanes: dict[int, list[Lane]] = {}  # by their length
         above = 0
         for part in parts:
-            nothing = np.ones(part.table.shape[1])
-            for lane in lanes_of(part.known, part.hidden, prior, nothing):
+            for lane in lanes_of(part.known, part.hidden, fitted):
                 rows = Span(above + lane.rows.start, above + lane.rows.stop)
                 self.lanes.setdefault(len(lane.missing), []).append(lane._replace(rows=rows))
             above += len(part.table)
 
-    def fill(self, net: Net) -> Rehearsed:
-        """Return what the net says about the hidden numbers."""
+    def with_model(self, model: WindowModel) -> "Rehearsal":
+        """Return the same numbers to be filled, with the opinion of a Gaussian model."""
+        each = np.ones(self.table.shape[1])
+        fitted = self.fitted._replace(model=model, shares=each)
+        return Rehearsal(self.parts, self.columns, fitted)
+
+    def fill(self, net: Net, shares: Float[np.ndarray, " D"] | None = None) -> Rehearsed:
+        """Return what the net says about the hidden numbers, and with shares the Gaussian model."""
         nothing = np.zeros(0)
         found = [Rehearsed(nothing.astype(int), *([nothing] * 5))]
         for lanes in self.lanes.values():
-            answer = quantiles(net, lanes, np.array(LEVELS))
+            asked = lanes if shares is None else [_with_share(lane, shares) for lane in lanes]
+            answer = quantiles(net, asked, np.array(LEVELS))
             at = tuple(answer.places.T)
             low, median, high = answer.values
             all_of_it = Rehearsed(at[1], self.table[at], low, median, high, self.line[at])
             # What lacks anyway is filled, too.
             found.append(all_of_it.some(self.hidden[at] & (at[1] < self.columns)))
         return Rehearsed(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _with_share(lane: Lane, shares: Float[np.ndarray, " D"]) -> Lane:
+    beside, share = lane.beside, float(shares[lane.column])
+    return lane._replace(beside=beside._replace(share=share) if beside and share else None)
+
+
+def choose_shares(rehearsal: Rehearsal, net: Net) -> Float[np.ndarray, " D"]:
+    """Return how probable it should be that the Gaussian model is asked, for each column.
+
+    It is the share whose medians are nearest to the hidden numbers of the column. A column of few
+    hidden numbers leans on the others.
+    """
+    errors, columns = [np.zeros((len(SHARES), 0))], [np.zeros(0, int)]
+    for lanes in rehearsal.lanes.values():
+        for found, some in distributions(net, lanes):
+            if not isinstance(found, Pooled):  # of columns that do not vary
+                continue
+            tried = [found._replace(share=np.full(len(found.share), share)) for share in SHARES]
+            answers = [located(one, some, np.array([0.5])) for one in tried]
+            at = tuple(answers[0].places.T)
+            asked = rehearsal.hidden[at] & (at[1] < rehearsal.columns)
+            off = np.abs(
+                np.concatenate([answer.values for answer in answers]) - rehearsal.table[at]
+            )
+            errors.append(off[:, asked])
+            columns.append(at[1][asked])
+    each, column = np.concatenate(errors, axis=1), np.concatenate(columns)
+    chosen = np.zeros(rehearsal.table.shape[1])
+    for number in np.unique(column):
+        own = each[:, column == number].sum(axis=1) + FEW * each.mean(axis=1)
+        chosen[number] = SHARES[int(np.argmin(own))]
+    return chosen
 
 
 def _line(known: Values) -> Values:
@@ -188,32 +231,32 @@ def hide(
     return hidden
 
 
-def spreads(found: Rehearsed, columns: int) -> Float[np.ndarray, " columns"]:
+def spreads(found: Rehearsed, columns: int, aimed: float = AIMED) -> Float[np.ndarray, " columns"]:
     """Return by how much the distributions of each column must be stretched for intervals to hold.
 
     Around its median, the interval of each hidden number would have to be stretched so much to
-    reach it; of these factors, 92 % are below the answer (a conformal prediction). A column of few
-    hidden numbers leans on the others, and a table of few on 1.
+    reach it; of these factors, the share `aimed` is below the answer (a conformal prediction). A
+    column of few hidden numbers leans on the others, and a table of few on 1.
     """
     some = found.some((found.high > found.median) & (found.median > found.low))
     off, column = some.truth - some.median, some.column
     needed = np.maximum(off / (some.high - some.median), off / (some.low - some.median))
-    each = np.full(columns, _stretch(needed, 0.0))
+    each = np.full(columns, _stretch(needed, 0.0, aimed))
     for number in range(columns):
-        each[number] = _stretch(needed[column == number], each[number])
+        each[number] = _stretch(needed[column == number], each[number], aimed)
     return np.exp(np.clip(each, np.log(NARROWEST), np.log(WIDEST)))
 
 
-def _stretch(needed: Float[np.ndarray, " n"], otherwise: float) -> float:
+def _stretch(needed: Float[np.ndarray, " n"], otherwise: float, aimed: float) -> float:
     """Return the logarithm of the factor."""
     if not len(needed):
         return otherwise
-    level = min(1.0, AIMED * (len(needed) + 1) / len(needed))
+    level = min(1.0, aimed * (len(needed) + 1) / len(needed))
     own = np.log(max(np.quantile(needed, level), NARROWEST))
     return float((len(needed) * own + FEW * otherwise) / (len(needed) + FEW))
 
 
-def report(found: Rehearsed, names: Sequence[str]) -> list[Checked]:
+def report(found: Rehearsed, names: Sequence[str], aimed: float = AIMED) -> list[Checked]:
     """Return how good the model was in each column.
 
     The intervals in each half of the hidden numbers are stretched as the other half says.
@@ -224,7 +267,7 @@ def report(found: Rehearsed, names: Sequence[str]) -> list[Checked]:
         half[own[: len(own) // 2]] = True
     inside = np.zeros(len(found.truth), bool)
     for tested in (half, ~half):
-        stretch = spreads(found.some(~tested), len(names))[found.column]
+        stretch = spreads(found.some(~tested), len(names), aimed)[found.column]
         low = found.median + stretch * (found.low - found.median)
         high = found.median + stretch * (found.high - found.median)
         inside |= tested & (low <= found.truth) & (found.truth <= high)

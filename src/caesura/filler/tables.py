@@ -14,6 +14,7 @@ from caesura.filler.assemble import between_gaps
 from caesura.filler.candidates import Completion, LogProb
 from caesura.filler.columns import (
     Answer,
+    Fitted,
     bins_of,
     count_lanes,
     draw,
@@ -24,12 +25,23 @@ from caesura.filler.columns import (
 from caesura.filler.filler import Filler
 from caesura.filler.marginals import Marginals
 from caesura.filler.passes import seed_of
-from caesura.filler.rehearsal import Checked, Rehearsal, Values, parts_of, report, spreads
+from caesura.filler.rehearsal import (
+    AIMED,
+    AIMED_POOLED,
+    Checked,
+    Rehearsal,
+    Values,
+    choose_shares,
+    parts_of,
+    report,
+    spreads,
+)
 from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Report
 from caesura.filler.series_fill import SeriesFill
 from caesura.kinds.series import Series, TableItem
-from caesura.kinds.series.experts import Prior, learn_prior
+from caesura.kinds.series.experts import learn_prior
+from caesura.kinds.series.factors import WindowModel
 from caesura.kinds.series.levels import shares_of, switches_of
 from caesura.kinds.series.table import read_table
 from caesura.nets.bins import CENTRES, EDGES, find_bin
@@ -43,8 +55,7 @@ LEAST_OBSERVED = 1
 class Learnt(NamedTuple):
     """What tables have shown about their columns."""
 
-    prior: Prior
-    spread: Float[np.ndarray, " D"]  # how much their distributions are stretched
+    fitted: Fitted
     checked: list[Checked]
 
 
@@ -151,7 +162,7 @@ class TableFiller(Filler):
             raise CaesuraError(
                 "The pretrained model gives no log-probability of categories: train a model for it."
             )
-        lanes = lanes_of(complete.values, mask, learnt.prior, learnt.spread)
+        lanes = lanes_of(complete.values, mask, learnt.fitted)
         if not mask.any():
             return LogProb(0.0, 0.0)
         (nats,) = log_prob(self.nets["bidirectional"], lanes, complete.values[None])
@@ -169,7 +180,7 @@ class TableFiller(Filler):
         _check_strategy(strategy)
         kind, item, learnt = self._open(data)
         mask = _mask(kind, item, missing)
-        lanes = lanes_of(item.complete.values, mask, learnt.prior, learnt.spread)
+        lanes = lanes_of(item.complete.values, mask, learnt.fitted)
         if not mask.any():
             nothing = np.zeros((0, len(CENTRES)))
             return Marginals(np.zeros((0, 2), int), CENTRES.tolist(), nothing, nothing)
@@ -209,16 +220,27 @@ class TableFiller(Filler):
     def _kind(self, tables: list[Any], fields: Mapping[str, Any]) -> Series:
         return Series.learn(tables, **{"least_observed": LEAST_OBSERVED, **self.fields, **fields})
 
-    def learn(self, kind: Series, tables: list[Values]) -> Learnt:
-        """Return what standardised tables show about their columns."""
+    def learn(self, kind: Series, tables: list[Values], model: WindowModel | None = None) -> Learnt:
+        """Return what standardised tables show about their columns.
+
+        With a Gaussian model, also how probable it is that this one is asked.
+        """
         known = np.concatenate(tables)
         prior = learn_prior(np.nan_to_num(known), ~np.isnan(known))
-        parts = parts_of(tables, kind.numbers)
-        found = Rehearsal(parts, kind.numbers, prior).fill(self.nets["bidirectional"])
+        net, nothing = self.nets["bidirectional"], np.ones(known.shape[1])
+        rehearsal = Rehearsal(parts_of(tables, kind.numbers), kind.numbers, Fitted(prior, nothing))
+        found, shares = rehearsal.fill(net), None
+        if model is not None:
+            pooled = rehearsal.with_model(model)
+            chosen = choose_shares(pooled, net)
+            if (better := pooled.fill(net, chosen)).error < found.error:
+                found, shares = better, chosen
         spread = np.ones(known.shape[1])
-        spread[: kind.numbers] = spreads(found, kind.numbers)
+        aimed = AIMED if shares is None else AIMED_POOLED
+        spread[: kind.numbers] = spreads(found, kind.numbers, aimed)
         names = [column.name for column in kind.filled[: kind.numbers]]
-        return Learnt(prior, spread, report(found, names))
+        model = None if shares is None else model
+        return Learnt(Fitted(prior, spread, model, shares), report(found, names, aimed))
 
     def _open(self, data: Any) -> tuple[Series, TableItem, Learnt]:
         item = self.open(data)
@@ -238,7 +260,7 @@ class TableFiller(Filler):
         mask = _mask(kind, item, request.missing)
         net, values = self.nets["bidirectional"], item.complete.values
         # Made anew for each use, since those of a long table would take much memory.
-        lanes = partial(lanes_of, values, mask, learnt.prior, learnt.spread)
+        lanes = partial(lanes_of, values, mask, learnt.fitted)
         sequence = Sequence(np.where(mask, 0, values).astype(np.float32), mask)
         levels = np.arange(1, draws + 1) / (draws + 1)  # those that `quantile` looks for
         grid = np.zeros((draws, 0))

@@ -8,6 +8,7 @@ from caesura import __version__
 from caesura.errors import CaesuraError, lookup
 from caesura.kinds import KINDS
 from caesura.modelfile.model import Model
+from caesura.modelfile.pools import PoolShape
 from caesura.modelfile.strict_json import plain
 from caesura.modelfile.upgrades import UPGRADES
 from caesura.nets.architecture import Architecture
@@ -17,17 +18,18 @@ from caesura.strategies import STRATEGIES
 
 FORMAT = 2
 KEYS = {"format", "caesura", "kind", "nets", "strategy", "training", "sha256"}
+OPTIONAL = {"pool"}
 MOST_NUMBER = 2**31
 
 T = TypeVar("T")
 
 
-def encode(model: Model[Architecture]) -> dict[str, Any]:
+def encode(model: Model[Architecture], pool: PoolShape | None = None) -> dict[str, Any]:
     """Return the document, without the sha256."""
     names = [name for name, known in KINDS.items() if type(model.kind) is known]
     if not names:
         raise CaesuraError(f"A model file cannot hold the kind '{type(model.kind).__name__}'.")
-    return {
+    document = {
         "format": FORMAT,
         "caesura": __version__,
         "kind": {"name": names[0], "fields": plain(asdict(model.kind), "kind")},
@@ -35,6 +37,7 @@ def encode(model: Model[Architecture]) -> dict[str, Any]:
         "strategy": model.strategy,
         "training": plain(model.training, "training record"),
     }
+    return document if pool is None else document | {"pool": plain(asdict(pool), "pool")}
 
 
 def upgraded(document: Any) -> dict[str, Any]:
@@ -50,8 +53,8 @@ def upgraded(document: Any) -> dict[str, Any]:
         )
     if found not in UPGRADES and found != FORMAT:
         raise CaesuraError(f"There is no format {found}: they are 1 to {FORMAT}.")
-    if document.keys() != KEYS:
-        odd = min(document.keys() ^ KEYS)
+    if (keys := document.keys() - OPTIONAL) != KEYS:
+        odd = min(keys ^ KEYS)
         raise CaesuraError(
             f"The configuration should not {'have' if odd in document else 'lack'} the key '{odd}'."
         )
@@ -87,7 +90,14 @@ def decode(document: dict[str, Any]) -> Model[Architecture]:
         if net.frame != model.kind.frame:
             own, wanted = _in_words(net.frame), _in_words(model.kind.frame)
             raise CaesuraError(f"The {name} net is for {own}, but the kind has {wanted}.")
+    if (pool := pool_of(document)) is not None:
+        pool.check(model.kind)
     return model
+
+
+def pool_of(document: dict[str, Any]) -> PoolShape | None:
+    """Return the pool that a document describes, if any."""
+    return _rebuild(PoolShape, document["pool"], "pool") if "pool" in document else None
 
 
 def _in_words(frame: FrameSpec) -> str:

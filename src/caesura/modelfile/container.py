@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -19,7 +19,11 @@ from caesura.modelfile.strict_json import parse
 
 KEY = "caesura"  # the key of our document in the header's metadata
 MOST_HEADER = 2**24  # bytes: room for an alphabet of all Unicode
-DTYPES = {"F32": np.dtype(np.float32), "F16": np.dtype(np.float16), "BF16": np.dtype(jnp.bfloat16)}
+DTYPES = {
+    "F32": np.dtype(np.float32),
+    "F16": np.dtype(np.float16),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
+}
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from caesura.errors import CaesuraError
 from caesura.files import write_bytes
-from caesura.modelfile.configuration import decode, encode, upgraded
+from caesura.modelfile.configuration import decode, encode, pool_of, upgraded
 from caesura.modelfile.container import DTYPES, opened, pack
 from caesura.modelfile.model import Model
+from caesura.modelfile.pools import fill_in_pool, shape_of, store_pool
 from caesura.modelfile.strict_json import parse, write
 from caesura.modelfile.weights import by_name, check_entries, digest, fill_in, skeletons, store
 from caesura.nets.architecture import describe
@@ -20,8 +22,11 @@ def write_model(path: str | os.PathLike[str], model: Model[Net], dtype: str = "f
     """Write the model to a file, completely or not at all; equal models give equal bytes."""
     place = _place(path)
     nets = {name: describe(net) for name, net in model.nets.items()}
-    document = encode(Model(model.kind, nets, model.strategy, model.training))
+    pool = None if model.pool is None else shape_of(model.pool)
+    document = encode(Model(model.kind, nets, model.strategy, model.training), pool)
     tensors = store(model.nets, dtype)
+    if model.pool is not None:
+        tensors |= store_pool(model.pool)
     document["sha256"] = digest(document, tensors)
     text = write(document)
     if (understood := parse(text, "configuration")) != document:
@@ -37,9 +42,10 @@ def read_model(path: str | os.PathLike[str]) -> Model[Net]:
     """Return the model of a file; raise one sentence if it is damaged, foreign or lying."""
     with opened(_place(path)) as container:
         document = parse(container.text, "configuration")
-        configuration = decode(upgraded(document))
+        today = upgraded(document)
+        configuration, pool = decode(today), pool_of(today)
         nets = skeletons(configuration.nets)
-        check_entries(container, by_name(nets))
+        check_entries(container, by_name(nets) | ({} if pool is None else pool.shapes))
         tensors = container.tensors()
         # The sha256 is that of the document as it was written, before any upgrade.
         if digest(document, tensors) != document["sha256"]:
@@ -47,7 +53,8 @@ def read_model(path: str | os.PathLike[str]) -> Model[Net]:
                 "It was changed or damaged: its sha256 is not the one it was written with."
             )
         kind, strategy = configuration.kind, configuration.strategy
-        return Model(kind, fill_in(nets, tensors), strategy, configuration.training)
+        found = Model(kind, fill_in(nets, tensors), strategy, configuration.training)
+        return found if pool is None else replace(found, pool=fill_in_pool(pool, kind, tensors))
 
 
 def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -57,8 +64,8 @@ def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     with opened(_place(path)) as container:
         document = upgraded(parse(container.text, "configuration"))
-        nets = skeletons(decode(document).nets)
-        check_entries(container, by_name(nets))
+        nets, pool = skeletons(decode(document).nets), pool_of(document)
+        check_entries(container, by_name(nets) | ({} if pool is None else pool.shapes))
         for name, net in nets.items():
             shapes = [leaf.shape for leaf in by_name({name: net}).values()]
             document["nets"][name]["parameters"] = sum(math.prod(shape) for shape in shapes)

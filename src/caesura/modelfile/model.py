@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from caesura.kinds import Kind
+from caesura.kinds.series.pool import Pool
 from caesura.nets.rnn import NetName
 
 N = TypeVar("N")
@@ -25,9 +26,12 @@ class Model(Generic[N]):
         The name of the strategy that is used by default.
     training
         How the model was made, as JSON can hold it.
+    pool
+        For tables: a Gaussian model that is asked beside the nets.
     """
 
     kind: Kind
     nets: dict[NetName, N]
     strategy: str
     training: dict[str, Any] = field(default_factory=dict)
+    pool: Pool | None = None

@@ -5,11 +5,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from caesura.errors import CaesuraError, lookup
+from caesura.later import map_named
 from caesura.modelfile.container import DTYPES, Container
 from caesura.modelfile.strict_json import write
 from caesura.nets.architecture import Architecture
@@ -21,8 +21,9 @@ MOST_WEIGHTS = 2**30
 
 def by_name(nets: Mapping[NetName, Net]) -> dict[str, Any]:
     """Return the leaves, arrays or shapes, by their paths."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(dict(nets))
-    return {jax.tree_util.keystr(way, simple=True, separator="."): leaf for way, leaf in leaves}
+    found: dict[str, Any] = {}
+    map_named(found.__setitem__, dict(nets))
+    return found
 
 
 def skeletons(nets: Mapping[NetName, Architecture]) -> dict[NetName, Net]:
@@ -45,7 +46,7 @@ def store(nets: Mapping[NetName, Net], dtype: str) -> Tensors:
     return tensors
 
 
-def check_entries(container: Container, expected: Mapping[str, jax.ShapeDtypeStruct]) -> None:
+def check_entries(container: Container, expected: Mapping[str, Any]) -> None:
     """Raise unless the header has exactly these tensors; called before any tensor is read."""
     entries = container.entries
     if odd := sorted(entries.keys() ^ expected.keys()):
@@ -82,9 +83,11 @@ def digest(document: Mapping[str, Any], tensors: Tensors) -> str:
 
 def fill_in(shapes: Mapping[NetName, Net], tensors: Tensors) -> dict[NetName, Net]:
     """Return the nets with the tensors in place of the shapes."""
-    for name, tensor in tensors.items():
-        if not np.isfinite(tensor).all():
+
+    def weights(name: str, _: Any) -> Float[np.ndarray, "..."]:
+        array = tensors[name].astype(np.float32)
+        if not np.isfinite(array).all():
             raise CaesuraError(f"The tensor '{name}' has weights that are not finite.")
-    # Cast by NumPy: JAX would compile a program for every shape.
-    arrays = [jax.device_put(tensors[name].astype(np.float32)) for name in by_name(shapes)]
-    return jax.tree.unflatten(jax.tree.structure(dict(shapes)), arrays)
+        return array
+
+    return map_named(weights, dict(shapes))

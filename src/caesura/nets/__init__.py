@@ -1,1 +1,1 @@
-"""The paper's networks, as Equinox modules: frames, cells, heads and the nets made of them."""
+"""The paper's networks, as modules: frames, cells, heads and the nets made of them."""

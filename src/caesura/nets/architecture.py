@@ -4,18 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
-
 from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.later import eqx, jax
 from caesura.nets.cells import CELLS
 from caesura.nets.frames import make_frame
 from caesura.nets.heads import HEADS
 from caesura.nets.heads.base import Head
 from caesura.nets.heads.histogram import Histogram
 from caesura.nets.heads.linear import Constant
+from caesura.nets.initial import MaybeKey, zeros
 from caesura.nets.rnn import MissingInput, Net, NetName, bidirectional, constant, unidirectional
 from caesura.sequence import FrameSpec
 
@@ -75,11 +72,11 @@ class Architecture:
         if self.net != "bidirectional" and self.missing_input != "none":
             raise CaesuraError("Only a bidirectional net has a missing-value input.")
 
-    def build(self, key: PRNGKeyArray) -> Net:
-        """Return a new net with random weights."""
+    def build(self, key: MaybeKey) -> Net:
+        """Return a new net with random weights; without a key, with shapes in their place."""
         frame = make_frame(self.frame)
         if self.net == "onegram":
-            return constant(frame, jnp.zeros((frame.components, frame.cardinality)))
+            return constant(frame, zeros(key, frame.components, frame.cardinality))
         names = ("head", "cell", "hidden", "layers", "head_hidden")
         shape: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.net == "forward":
@@ -88,6 +85,8 @@ class Architecture:
 
     def skeleton(self) -> Net:
         """Return the net with shapes in place of arrays: nothing is computed or allocated."""
+        if self.net == "onegram" or (CELLS[self.cell or ""].in_numpy and HEADS[self.head].in_numpy):
+            return self.build(None)
         return eqx.filter_eval_shape(lambda: self.build(jax.random.key(0)))
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from caesura.later import Array, jax, jnp
 
 if TYPE_CHECKING:
     Numbers = Any  # a function that takes both would have to say that it returns what it was given

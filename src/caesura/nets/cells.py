@@ -10,25 +10,14 @@ The equations are for arrays of JAX and of NumPy alike: `caesura.nets.eager` run
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
+from caesura.later import Module, jnp
 from caesura.nets.arrays import Numbers, namespace, parts, sigmoid
+from caesura.nets.initial import MaybeKey, Weights, from_itself, split, uniform, zeros
 
 State = Any  # a pytree of arrays, zero at the start; each cell defines its own
-
-
-def uniform(key: PRNGKeyArray, rows: int, columns: int, s: float) -> Float[Array, "rows columns"]:
-    """Return weights drawn from U[−s, s]."""
-    return jax.random.uniform(key, (rows, columns), minval=-s, maxval=s)
-
-
-def glorot(key: PRNGKeyArray, d_out: int, d_in: int) -> Float[Array, "d_out d_in"]:
-    """Return weights with the paper's s = √(6 / (d_in + d_out)), used except from the frame."""
-    return uniform(key, d_out, d_in, (6 / (d_in + d_out)) ** 0.5)
 
 
 def product(W: Float[Numbers, "N C"], x: Float[Numbers, "C *B"]) -> Float[Numbers, "N *B"]:
@@ -46,7 +35,7 @@ def plus(x: Float[Numbers, "N *B"], b: Float[Numbers, " N"]) -> Float[Numbers, "
     return (x.T + b).T
 
 
-class Cell(eqx.Module):
+class Cell(Module):
     """h_t from h_{t−1} and x_t; a cell with gates stacks their weights in one matrix.
 
     If the state and the input's share are zero, so is the next state.
@@ -54,20 +43,22 @@ class Cell(eqx.Module):
 
     blocks: ClassVar[int]  # the number of pre-activations of size c per step
     additive: ClassVar[bool] = True  # only the sum of a_t and u_t matters: one gradient for both
+    # Whether the equations take arrays of NumPy, and `__init__` needs no key for the shapes alone.
+    in_numpy: ClassVar[bool] = False
 
-    W_x: Float[Array, "Bc N"]
-    W_h: Float[Array, "Bc c"]
-    b_h: Float[Array, " Bc"]
-    gate: Float[Array, " Bc"] | None
+    W_x: Float[Weights, "Bc N"]
+    W_h: Float[Weights, "Bc c"]
+    b_h: Float[Weights, " Bc"]
+    gate: Float[Weights, " Bc"] | None
 
-    def __init__(self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool):
-        key_x, *keys_h = jax.random.split(key, 1 + self.blocks)
+    def __init__(self, key: MaybeKey, inputs: int, size: int, *, from_frame: bool, gated: bool):
+        key_x, *keys_h = split(key, 1 + self.blocks)
         d_out = self.blocks * size
         s = 1.0 if from_frame else (6 / (inputs + size)) ** 0.5
         self.W_x = uniform(key_x, d_out, inputs, s)
-        self.W_h = jnp.concatenate([glorot(k, size, size) for k in keys_h])
-        self.b_h = jnp.zeros(d_out)
-        self.gate = jnp.zeros(d_out) if gated else None
+        self.W_h = from_itself(keys_h, size)
+        self.b_h = zeros(key, d_out)
+        self.gate = zeros(key, d_out) if gated else None
 
     @property
     def size(self) -> int:
@@ -96,8 +87,7 @@ class Cell(eqx.Module):
             # The paper's discussion proposes that a missing step may gate the recurrence. The
             # factor is 1 where nothing is missing, and everywhere at the start of training.
             a_t = 2 * sigmoid(namespace(m_t).multiply.outer(self.gate, m_t)) * a_t
-        # Looked up in the class: Equinox is slow to look up methods of an object.
-        return type(self).activate(self, state, a_t, u_t)
+        return self.activate(state, a_t, u_t)
 
     @abstractmethod
     def activate(
@@ -121,31 +111,23 @@ class Tanh(Cell):
     """The paper's cell."""
 
     blocks: ClassVar[int] = 1
+    in_numpy: ClassVar[bool] = True
 
     def activate(
         self, state: State, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> State:
         if isinstance(a_t, np.ndarray):  # which has no gradients
             return np.tanh(a_t + u_t)
-        return _tanh(a_t + u_t)  # Eqs. (2), (4), (5)
+        from caesura.nets.gradients import tanh  # which imports JAX
 
-
-@jax.custom_jvp
-def _tanh(a: Float[Array, "c *B"]) -> Float[Array, "c *B"]:
-    return jnp.tanh(a)
-
-
-@_tanh.defjvp
-def _tanh_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """Differentiate by hand: that keeps one array per step, its slope, where JAX keeps two."""
-    h = jnp.tanh(primals[0])
-    return h, tangents[0] * ((1 - h) * (1 + h))
+        return tanh(a_t + u_t)  # Eqs. (2), (4), (5)
 
 
 class GRU(Cell):
     """Gated recurrent unit (Cho et al. 2014), with the reset gate after the recurrent product."""
 
     blocks: ClassVar[int] = 3
+    in_numpy: ClassVar[bool] = True
     additive: ClassVar[bool] = False
 
     def activate(
@@ -170,10 +152,12 @@ class LSTM(Cell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997); the forget gate starts open."""
 
     blocks: ClassVar[int] = 4
+    in_numpy: ClassVar[bool] = True
 
-    def __init__(self, key: PRNGKeyArray, inputs: int, size: int, *, from_frame: bool, gated: bool):
+    def __init__(self, key: MaybeKey, inputs: int, size: int, *, from_frame: bool, gated: bool):
         super().__init__(key, inputs, size, from_frame=from_frame, gated=gated)
-        self.b_h = self.b_h.at[size : 2 * size].set(1.0)
+        if key is not None:
+            self.b_h = self.b_h.at[size : 2 * size].set(1.0)
 
     def initial(self) -> LSTMState:
         return LSTMState(self._zeros(), self._zeros())
@@ -186,13 +170,15 @@ class LSTM(Cell):
     ) -> LSTMState:
         if isinstance(a_t, np.ndarray):  # which has no gradients
             return LSTMState(*_lstm_numpy(state.c, np.add(a_t, u_t, order="C")))
-        return LSTMState(*_lstm(state.c, a_t + u_t))
+        from caesura.nets.gradients import lstm  # which imports JAX
+
+        return LSTMState(*lstm(state.c, a_t + u_t))
 
 
 def _lstm_numpy(
     c: Float[np.ndarray, "c *B"], a: Float[np.ndarray, "Bc *B"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return h and c as `_lstm` does, with few calls and little memory; `a` is overwritten.
+    """Return h and c as `gradients.lstm` does, with few calls; `a` is overwritten.
 
     The gates are σ(a) = ½ tanh(a / 2) + ½, so that one tanh serves them and g.
     """
@@ -208,34 +194,6 @@ def _lstm_numpy(
     new += i
     o *= np.tanh(new)
     return o.copy(), new  # a copy, so that the other gates are not kept
-
-
-@jax.custom_vjp
-def _lstm(c: Float[Array, "c *B"], a: Float[Array, "Bc *B"]) -> tuple[Array, Array]:
-    """Return h and c of the next step, from the memory and the pre-activations."""
-    return _lstm_forward(c, a)[0]
-
-
-def _lstm_forward(c: Any, a: Any) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
-    xp = namespace(a)
-    i, f, g, o = parts(a, 4)
-    i, f, g, o = sigmoid(i), sigmoid(f), xp.tanh(g), sigmoid(o)
-    new = f * c + i * g
-    squashed = xp.tanh(new)
-    return (o * squashed, new), (c, i, f, g, o, squashed)
-
-
-def _lstm_backward(kept: tuple[Array, ...], d: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Differentiate by hand: that keeps half as much per step as automatic differentiation."""
-    c, i, f, g, o, squashed = kept
-    d_h, d_c = d
-    d_c = d_c + d_h * o * (1 - squashed * squashed)
-    d_i, d_f = d_c * g * i * (1 - i), d_c * c * f * (1 - f)
-    d_g, d_o = d_c * i * (1 - g * g), d_h * squashed * o * (1 - o)
-    return d_c * f, jnp.concatenate([d_i, d_f, d_g, d_o])
-
-
-_lstm.defvjp(_lstm_forward, _lstm_backward)
 
 
 CELLS: dict[str, type[Cell]] = {"tanh": Tanh, "gru": GRU, "lstm": LSTM}

@@ -5,11 +5,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from caesura.hardware import Tuning, few_blas_threads
+from caesura.later import Array, jax
 from caesura.nets.batch import Inputs, contexts
 from caesura.nets.heads.logistics import Logistics
 from caesura.nets.heads.weighing import Weighing

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from caesura.hardware import few_blas_threads
+from caesura.later import Array, jax, jnp, map_leaves
 from caesura.nets.arrays import Numbers
 from caesura.nets.cells import Cell, State
 from caesura.nets.frames import Categorical, Frame
@@ -22,6 +21,8 @@ from caesura.nets.pair import Pair
 from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
+BLOCK = 16  # columns that OpenBLAS multiplies at once
+
 AnyNet = TypeVar("AnyNet", bound=Net | Pair)
 # Some steps: symbols, or rows of switches; `UNKNOWN` for what is missing or not known.
 Steps = Int[np.ndarray, "_ *D"]
@@ -29,19 +30,24 @@ Steps = Int[np.ndarray, "_ *D"]
 
 def with_numpy(net: AnyNet) -> AnyNet:
     """Return the net with NumPy arrays as weights; on a CPU, they share memory with the old."""
-    return jax.tree.map(np.asarray, net)
+    return map_leaves(np.asarray, net)
+
+
+def with_jax(net: AnyNet) -> AnyNet:
+    """Return the net with arrays of JAX as weights, for what is compiled."""
+    return jax.tree.map(jnp.asarray, net)
 
 
 def take(states: State, columns: Int[np.ndarray, " n"] | slice | int) -> State:
     """Return some of a batch of states, or one of them."""
-    return jax.tree.map(lambda a: a[..., columns], states)
+    return map_leaves(lambda a: a[..., columns], states)
 
 
 def join(states: Sequence[State]) -> State:
     """Return several batches of states as one."""
     if len(states) == 1:
         return states[0]
-    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1), *states)
+    return map_leaves(lambda *parts: np.concatenate(parts, axis=-1), *states)
 
 
 def steps_of(frame: Frame, values: Int[np.ndarray, "n D"]) -> Steps:
@@ -51,14 +57,13 @@ def steps_of(frame: Frame, values: Int[np.ndarray, "n D"]) -> Steps:
 
 def batch_last(states: State) -> State:
     """Return states whose batch stands in the first axis with it in the last."""
-    return jax.tree.map(lambda a: np.moveaxis(np.asarray(a), 0, -1), states)
+    return map_leaves(lambda a: np.moveaxis(np.asarray(a), 0, -1), states)
 
 
 def encode(net: Net, steps: Steps) -> Input:
     """Return the inputs of the cells: as `Net.encode`, with a batch in the last axis."""
     values = steps[None] if steps.ndim == 1 else steps.T
-    # Looked up in the class: Equinox is slow to look up methods of an object.
-    return type(net).encode(net, values, np.zeros(values.shape, bool))
+    return net.encode(values, np.zeros(values.shape, bool))
 
 
 def table(net: Net, stack: Stack) -> Float[np.ndarray, "rows Bc"]:
@@ -78,7 +83,7 @@ def _shares(
         u = (table(net, stack) if rows is None else rows)[steps]
         return u, (steps == UNKNOWN).astype(np.float32)
     cell, (x, m) = stack.cells[0], encode(net, steps)
-    return np.ascontiguousarray(type(cell).input(cell, x).T), m
+    return np.ascontiguousarray(cell.input(x).T), m
 
 
 def step(
@@ -87,19 +92,34 @@ def step(
     states: State,
     steps: Steps,
     rows: Float[np.ndarray, "rows Bc"] | None = None,
+    parents: Int[np.ndarray, " n"] | None = None,
 ) -> State:
     """Return the states of a stack after one more step each.
 
-    `rows` is the `table` of the stack. It is worth making once if there are many symbols.
+    Parameters
+    ----------
+    net, stack, states, steps
+        The net, one of its stacks, its states, and a step for each of them.
+    rows
+        The `table` of the stack. It is worth making once if there are many symbols.
+    parents
+        Which of the states each step follows; by default each step has its own. W_h h is computed
+        once for all steps that follow the same state.
     """
     found: list[State] = []
     u, m = _shares(net, stack, steps, rows)
     u = u.T
+    if parents is not None:
+        used, which = np.unique(parents, return_inverse=True)
     for cell, state in zip(stack.cells, states, strict=True):
-        of = type(cell)
         if found:
-            u = of.input(cell, np.asarray(of.output(cell, found[-1])))
-        found.append(of.finish(cell, state, cell.W_h @ of.output(cell, state), u, m))
+            u = cell.input(np.asarray(cell.output(found[-1])))
+        if parents is None:
+            a = _times(cell.W_h, cell.output(state))
+        else:
+            a = _times(cell.W_h, cell.output(state)[:, used])[:, which]
+            state = take(state, parents)
+        found.append(cell.finish(state, a, u, m))
     return tuple(found)
 
 
@@ -115,7 +135,7 @@ def predict(net: Net, before: State, after: State) -> Float[np.ndarray, "n K"]:
         nothing = np.zeros((1, context.shape[1]), np.int32)
         return net.head.marginals(Query(context, nothing, nothing == 0))[0].T
 
-    def one(context: jax.Array) -> jax.Array:
+    def one(context: Array) -> Array:
         nothing = np.zeros(1, np.int32)
         return net.head.marginals(Query(context, nothing, nothing == 0))[0]
 
@@ -129,7 +149,7 @@ def output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:
 
 def start(stack: Stack, count: int) -> State:
     """Return the state outside a text, which is zero, so many times."""
-    return jax.tree.map(lambda a: np.repeat(a[:, None], count, axis=1), stack.initial())
+    return map_leaves(lambda a: np.repeat(a[:, None], count, axis=1), stack.initial())
 
 
 def read(net: Net, stack: Stack, begin: State, texts: Sequence[Steps]) -> list[State]:
@@ -163,7 +183,7 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Steps]) -> list[S
     layers: list[list[State]] = []
     for cell, first in zip(stack.cells, begin, strict=True):
         if layers and counts:
-            outputs = [type(cell).output(cell, state) for state in layers[-1][1:]]
+            outputs = [cell.output(state) for state in layers[-1][1:]]
             u = np.ascontiguousarray(cell.input(np.concatenate(outputs, axis=1)).T)
         with few_blas_threads():
             layers.append(_run_cell(cell, take(first, order), u, m, counts))
@@ -202,7 +222,7 @@ def follow(
     last: list[State] = []
     for cell, state in zip(net.forward.cells, states, strict=True):
         if last and counts:
-            outputs = [type(cell).output(cell, below) for below in way[1:]]
+            outputs = [cell.output(below) for below in way[1:]]
             u = cell.input(np.concatenate(outputs, axis=1)).T
         way = _run_cell(cell, state, u, m, counts)
         last.append(way[-1])
@@ -229,25 +249,29 @@ def _run_cell(
     counts: Sequence[int],
 ) -> list[State]:
     """Return the states before all steps and after the last; fewer texts go on at each step."""
-    W_h, finish, output = cell.W_h, type(cell).finish, type(cell).output
-    states, first, before = [state], 0, jax.tree.leaves(state)[0].shape[-1]
+    states, first, before = [state], 0, cell.output(state).shape[-1]
     for count in counts:
         if count < before:
-            state = jax.tree.map(lambda a, n=count: a[:, :n], state)
+            state = map_leaves(lambda a, n=count: a[:, :n], state)
             before = count
         now = slice(first, first + count)
-        state = finish(cell, state, _times(W_h, output(cell, state)), u[now].T, m[now])
+        state = cell.finish(state, _times(cell.W_h, cell.output(state)), u[now].T, m[now])
         states.append(state)
         first += count
     return states
 
 
 def _times(W: Float[Numbers, "N c"], h: Float[Numbers, "c n"]) -> Float[Numbers, "N n"]:
-    """Return W h; two or three columns are faster one by one."""
-    if 1 < h.shape[1] < 4:
+    """Return W h; OpenBLAS is faster with whole blocks of columns, and with one at a time."""
+    count = h.shape[1]
+    if 1 < count < 4:
         return np.stack([W @ column for column in h.T], axis=1)
-    return W @ h
+    if count % BLOCK <= BLOCK // 2:
+        return W @ h
+    padded = np.zeros((len(h), count - count % BLOCK + BLOCK), h.dtype)
+    padded[:, :count] = h
+    return (W @ padded)[:, :count]
 
 
 def _column(states: Sequence[State], column: int) -> State:
-    return jax.tree.map(lambda *parts: np.stack([a[:, column] for a in parts]).T, *states)
+    return map_leaves(lambda *parts: np.stack([a[:, column] for a in parts]).T, *states)

@@ -3,13 +3,11 @@
 from abc import abstractmethod
 from typing import ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.errors import CaesuraError, lookup, whole_number
+from caesura.later import Array, Module, PRNGKeyArray, field, jax, jnp
 from caesura.nets.arrays import Numbers, namespace
 from caesura.nets.bins import BINS, EDGES, OFF, ON
 from caesura.sequence import UNKNOWN, FrameSpec
@@ -17,7 +15,7 @@ from caesura.sequence import UNKNOWN, FrameSpec
 MOST_SYMBOLS = 0x110000  # all of Unicode: a limit for what a stranger's file may ask for
 
 
-class Frame(eqx.Module):
+class Frame(Module):
     """The space of the vector at one step: D components, each with K possible values."""
 
     name: ClassVar[str]  # its key in FRAMES
@@ -144,7 +142,7 @@ class Categorical(Discrete):
     name: ClassVar[str] = "categorical"
     least: ClassVar[int] = UNKNOWN
 
-    symbols: int = eqx.field(static=True)
+    symbols: int = field(static=True)
 
     @property
     def size(self) -> int:
@@ -188,7 +186,7 @@ class Binary(Keyboard):
 
     name: ClassVar[str] = "binary"
 
-    switches: int = eqx.field(static=True)
+    switches: int = field(static=True)
 
     @property
     def size(self) -> int:
@@ -218,8 +216,8 @@ class Keys(Keyboard):
 
     name: ClassVar[str] = "keys"
 
-    keys_and_switches: int = eqx.field(static=True)
-    informing: int = eqx.field(static=True, default=0)
+    keys_and_switches: int = field(static=True)
+    informing: int = field(static=True, default=0)
 
     @property
     def size(self) -> int:
@@ -262,9 +260,9 @@ class Continuous(Frame):
     name: ClassVar[str] = "continuous"
     unknown_value: ClassVar[float] = np.nan
 
-    numbers: int = eqx.field(static=True)
-    informing: int = eqx.field(static=True, default=0)
-    categories: tuple[int, ...] = eqx.field(static=True, default=())  # how many levels each has
+    numbers: int = field(static=True)
+    informing: int = field(static=True, default=0)
+    categories: tuple[int, ...] = field(static=True, default=())  # how many levels each has
 
     @property
     def size(self) -> int:

@@ -5,11 +5,9 @@ Filled values are remembered like observed ones, so strategies need not know abo
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
+from caesura.later import Array, Module, jax, jnp
 from caesura.nets.arrays import Numbers, cumulative_max, namespace
 from caesura.nets.frames import Continuous
 
@@ -37,7 +35,7 @@ class Remembered(NamedTuple):
         return Remembered(both[..., :DEPTH, :], both[..., DEPTH:, :])
 
 
-class Memory(eqx.Module):
+class Memory(Module):
     """The memory of one direction of time."""
 
     frame: Continuous

@@ -1,14 +1,14 @@
 """A forward and a bidirectional net of the same data, for strategies that use both."""
 
-import equinox as eqx
-from jaxtyping import Array, Bool, PyTree, Shaped
+from jaxtyping import Bool, Shaped
 
 from caesura.errors import CaesuraError
+from caesura.later import Array, Module, PyTree
 from caesura.nets.frames import Frame
 from caesura.nets.rnn import Net, States
 
 
-class Pair(eqx.Module):
+class Pair(Module):
     """Two nets; their inputs and states are dicts with the names of the nets as keys."""
 
     forward: Net

@@ -6,13 +6,11 @@ two directions meet only at the head, so the prediction at t never depends on x_
 
 from typing import Literal, NamedTuple, get_args
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int64, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Bool, Float, Int64, Shaped
 
 from caesura.errors import lookup
+from caesura.later import Array, Module, PyTree, field, jax, jnp
 from caesura.nets.arrays import Numbers, namespace
 from caesura.nets.cells import CELLS, Cell, State
 from caesura.nets.frames import Continuous, Frame
@@ -20,6 +18,7 @@ from caesura.nets.heads import HEADS, make_head
 from caesura.nets.heads.base import Head
 from caesura.nets.heads.histogram import TINY, Histogram
 from caesura.nets.heads.linear import Constant
+from caesura.nets.initial import MaybeKey, Weights, split
 from caesura.nets.memory import Memory
 
 NetName = Literal["bidirectional", "forward", "onegram"]
@@ -41,7 +40,7 @@ class States(NamedTuple):
     backward: PyTree[Float[Array, "T+1 ..."]]
 
 
-class Stack(eqx.Module):
+class Stack(Module):
     """Layers of cells in one direction of time, each reading the one below.
 
     If the head needs it, the last part of the state is a memory of the frames.
@@ -52,7 +51,7 @@ class Stack(eqx.Module):
 
     def __init__(
         self,
-        key: PRNGKeyArray,
+        key: MaybeKey,
         cell: type[Cell],
         inputs: int,
         size: int,
@@ -64,7 +63,7 @@ class Stack(eqx.Module):
         self.memory = memory
         self.cells = tuple(
             cell(k, size if i else inputs, size, from_frame=i == 0, gated=gated)
-            for i, k in enumerate(jax.random.split(key, layers))
+            for i, k in enumerate(split(key, layers))
         )
 
     def initial(self) -> State:
@@ -121,13 +120,13 @@ def _run_cell(
     return jax.tree.map(with_start, start, states)
 
 
-class Net(eqx.Module):
+class Net(Module):
     """Two stacks, either of which may be empty, and a head that joins them."""
 
     forward: Stack
     backward: Stack
     head: Head
-    missing_input: MissingInput = eqx.field(static=True)
+    missing_input: MissingInput = field(static=True)
 
     @property
     def name(self) -> NetName:
@@ -148,7 +147,7 @@ class Net(eqx.Module):
         """
         xp = namespace(values)
         unknown = unknown | self.frame.unknown(values)
-        x, m = self.frame.encode(values, unknown), xp.mean(unknown, axis=0, dtype=jnp.float32)
+        x, m = self.frame.encode(values, unknown), xp.mean(unknown, axis=0, dtype=np.float32)
         if self.missing_input == "added":
             # The paper's missing-value token: one more input, 1 where the frame is missing.
             x = xp.concatenate([x, m[None]])
@@ -188,7 +187,7 @@ class Net(eqx.Module):
 
 
 def bidirectional(
-    key: PRNGKeyArray,
+    key: MaybeKey,
     frame: Frame,
     *,
     head: str,
@@ -201,7 +200,7 @@ def bidirectional(
     """Return a new BRNN, Eqs. (3)–(5): y_t depends on h^f_{t−1} and h^b_{t+1}."""
     make_cell = lookup(CELLS, cell, "cell")
     lookup(dict.fromkeys(get_args(MissingInput)), missing_input, "missing-value input")
-    key_f, key_b, key_y = jax.random.split(key, 3)
+    key_f, key_b, key_y = split(key, 3)
     inputs = frame.inputs + {"added": 1, "each": frame.components}.get(missing_input, 0)
     gated = missing_input == "gating"
     memory = _memory(head, frame)
@@ -214,7 +213,7 @@ def bidirectional(
 
 
 def unidirectional(
-    key: PRNGKeyArray,
+    key: MaybeKey,
     frame: Frame,
     *,
     head: str,
@@ -225,7 +224,7 @@ def unidirectional(
 ) -> Net:
     """Return a new forward RNN, Eqs. (1) and (2) with x_t predicted from h_{t−1}."""
     make_cell = lookup(CELLS, cell, "cell")
-    key_f, key_y = jax.random.split(key)
+    key_f, key_y = split(key, 2)
     memory = _memory(head, frame)
     stack = Stack(key_f, make_cell, frame.inputs, hidden, layers, gated=False, memory=memory)
     return Net(stack, _no_layers(), make_head(head, key_y, frame, (hidden,), head_hidden), "none")
@@ -255,11 +254,11 @@ def onegram_of(frame: Frame, counts: Int64[np.ndarray, "D K"]) -> Net:
     return constant(frame, jnp.asarray(np.log(probs), jnp.float32))
 
 
-def constant(frame: Frame, log_probs: Float[Array, "D K"]) -> Net:
+def constant(frame: Frame, log_probs: Float[Weights, "D K"]) -> Net:
     """Return a net that gives the same distribution at every step."""
     head = Histogram if isinstance(frame, Continuous) else Constant
     return Net(_no_layers(), _no_layers(), head(frame, log_probs), "none")
 
 
 def _no_layers() -> Stack:
-    return Stack(jax.random.key(0), CELLS["tanh"], 0, 0, layers=0, gated=False)
+    return Stack(None, CELLS["tanh"], 0, 0, layers=0, gated=False)

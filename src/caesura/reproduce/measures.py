@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from caesura.filler import Filler
+from caesura.nets.eager import with_jax
 from caesura.reproduce.excerpts import Excerpt, draw_excerpts
 from caesura.reproduce.plan import Plan, Subject
 from caesura.reproduce.results import Identity
@@ -164,7 +165,7 @@ def _steps(
     stretch: int | None, limit: int | None, filler: Filler, data: Sequences, report: Report
 ) -> list[Measured]:
     net = next(net for name, net in filler.nets.items() if name != "onegram")
-    score = score_steps(net, cut(data, stretch), limit=limit)
+    score = score_steps(with_jax(net), cut(data, stretch), limit=limit)
     return [Measured(score.nll, score.standard_error, score.steps)]
 
 

@@ -8,13 +8,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import EVALUATION_SIZES, bucket, room
+from caesura.later import Array, PRNGKeyArray, PyTree, jax, jnp
 from caesura.nets.arrays import Numbers
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
@@ -264,10 +263,9 @@ def over_gaps(
         )
     key, done, answers = jax.random.key(seed), 0, []
     groups = [group for group in _groups(net, complete) if any(len(starts[i]) for i in group)]
-    end = strategy.stop  # looked up once: Equinox is slow to look up methods
     for group in groups:
         places = [
-            Place(row, start, start + gap, end(start + gap, len(complete[i])))
+            Place(row, start, start + gap, strategy.stop(start + gap, len(complete[i])))
             for row, i in enumerate(group)
             for start in starts[i].tolist()
         ]

@@ -4,13 +4,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree, Shaped
+from jaxtyping import Float, Shaped
 
 from caesura.errors import CaesuraError
 from caesura.hardware import LANES, window_width
+from caesura.later import Array, Module, PyTree, jax, jnp
 from caesura.nets.arrays import Numbers, namespace
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net, NetName
@@ -32,7 +30,7 @@ class Marginals(NamedTuple):
     steps: Estimate  # [B, W]: of the frame that the window holds at the step
 
 
-class Strategy(eqx.Module):
+class Strategy(Module):
     """How gaps are filled and how the probability of a fill is computed, by one distribution.
 
     The three verbs `draw`, `log_prob` and `marginals` take a batch of windows. They ignore the

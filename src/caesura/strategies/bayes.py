@@ -2,12 +2,10 @@
 
 from typing import ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.errors import CaesuraError, whole_number
+from caesura.later import Array, field, jax, jnp
 from caesura.nets.cells import State
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads.base import Query
@@ -45,7 +43,7 @@ class Bayes(Gibbs):
     net: ClassVar[NetName] = "forward"
     interactive: ClassVar[bool] = False
 
-    lookahead: int | None = eqx.field(static=True, default=None)
+    lookahead: int | None = field(static=True, default=None)
 
     def __check_init__(self) -> None:
         if self.lookahead is not None:

@@ -20,6 +20,7 @@ from caesura.nets.cells import State
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
+from caesura.strategies.echo import POWER
 from caesura.strategies.normaliser import Summed, sum_over_fills
 from caesura.strategies.rules import Rule
 
@@ -27,7 +28,7 @@ from caesura.strategies.rules import Rule
 LEAST = 24  # fills that the beam keeps in any case if they are near the best
 SURPRISE = 6.0  # nats by which what follows may favour a fill in comparison with all others
 HALVED = 4  # steps after which half of this surprise is left, and half of the beam is enough
-ADDED = 1 / 4  # of what is negligible: a random fill that adds less to the sum is given up
+ADDED = 1 / 4  # of what is negligible: a random fill or an echo that adds less is given up
 EMPTY = -1e30  # not infinite, because a weight of zero times infinity is not a number
 
 Mix = Callable[[Any, Any], Any]  # of log q and log p, arrays of one shape
@@ -55,9 +56,11 @@ class Reader(NamedTuple):
         """Return the net with its rows."""
         return cls(net, eager.table(net, net.forward))
 
-    def step(self, states: State, symbols: Int[np.ndarray, " n"]) -> State:
-        """Return the states of the forward stack after one more symbol each."""
-        return eager.step(self.net, self.net.forward, states, symbols, self.rows)
+    def step(
+        self, states: State, parents: Int[np.ndarray, " n"], symbols: Int[np.ndarray, " n"]
+    ) -> State:
+        """Return the states of the forward stack after some symbols, each after its parent."""
+        return eager.step(self.net, self.net.forward, states, symbols, self.rows, parents)
 
 
 class Start(NamedTuple):
@@ -79,7 +82,7 @@ class Walk:
     """The way through one window. Its lanes are distinct beginnings of fills."""
 
     start: Start
-    q: State  # the states of the lanes
+    q: State  # the states of the parents of the lanes, or their own if there is no last symbol
     p: State
     values: Int[np.ndarray, "n W"]
     log_q: Float[np.ndarray, " n"]
@@ -92,7 +95,9 @@ class Walk:
     given: Int[np.ndarray, " given"]
     # How each missing step was drawn, on average over the random fills.
     means: dict[int, Float[np.ndarray, " K"]] = field(default_factory=dict)
-    symbols: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))  # the last
+    # The last symbols of the lanes, which the nets have not read, and the lanes that they follow.
+    symbols: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))
+    parents: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))
     # The lanes that go on after the last missing step: `p` has their states.
     live: Int[np.ndarray, " live"] = field(default_factory=lambda: np.zeros(0, int))
 
@@ -121,7 +126,7 @@ class Walk:
         symbol = self.start.symbols[t]
         if symbol != UNKNOWN:
             self.log_p = self.log_p + p[:, symbol]
-        self.symbols = np.full(len(self.log_p), symbol)
+        self.symbols, self.parents = np.full(len(self.log_p), symbol), np.arange(len(self.log_p))
 
     def branch(
         self, plan: Plan, t: int, q: Float[np.ndarray, "n K"], p: Float[np.ndarray, "n K"]
@@ -133,8 +138,11 @@ class Walk:
             q, p = np.where(allowed, q, EMPTY), np.where(allowed, p, EMPTY)
         size = q.shape[1]
         grown = (self.log_q[:, None] + q, self.log_p[:, None] + p)
-        promises = plan.promise(*(of_lane[self.beam] for of_lane in grown))
-        best = _highest(promises.reshape(-1), plan.width, plan.within)
+        of_beam = [of_lane[self.beam] for of_lane in grown]
+        best = _highest(plan.promise(*of_beam).reshape(-1), plan.width, plan.within)
+        echoing = self.echoing, self.start.given[len(self.asked) :, t]
+        log_shares = plan.mix(*(of_lane[echoing] for of_lane in grown))
+        self.hear(plan, log_shares - np.logaddexp.reduce(plan.mix(*of_beam), axis=None), 0)
         r = log_softmax(plan.mix(q, p).T).T
         chances = np.exp(r[self.drawn])
         self.means[t] = chances.mean(axis=0)
@@ -147,8 +155,7 @@ class Walk:
         lanes, where = np.unique(np.concatenate(codes), return_inverse=True)
         self.beam, self.drawn, self.given = np.split(where, np.cumsum([len(c) for c in codes[:2]]))
         parents, symbols = divmod(lanes, size)
-        self.symbols = symbols
-        self.q, self.p = eager.take(self.q, parents), eager.take(self.p, parents)
+        self.parents, self.symbols = parents, symbols
         self.log_q, self.log_p = (of_lane[parents, symbols] for of_lane in grown)
         self.log_drawn = self.log_drawn[parents] + r[parents, symbols]
         self.values = self.values[parents]
@@ -169,13 +176,29 @@ class Walk:
         is_likely = np.exp(log_shares + SURPRISE / told) >= plan.negligible
         is_likely[:LEAST] = True
         self.beam = self.beam[kept[is_likely]]
-        shares = np.exp(self._sum(log_value).log_weight[len(self.beam) :])
+        total = self._sum(log_value)
+        self.hear(plan, log_value[self.echoing] - total.log_total, ahead)
+        shares = np.exp(total.log_weight[len(self.beam) :])
         adds = shares >= ADDED * plan.negligible
-        going = np.unique(np.concatenate([self.beam, self.drawn[adds], self.given]))
-        ended = np.setdiff1d(self.drawn, going)
+        goes_on = np.zeros(len(log_value), bool)
+        goes_on[np.concatenate([self.beam, self.drawn[adds], self.given])] = True
+        ended = self.drawn[~goes_on[self.drawn]]
         self.log_q[ended] = self.log_p[ended] = EMPTY
-        self.p = eager.take(self.p, np.searchsorted(self.live, going))
-        self.live = going
+        self.p = eager.take(self.p, np.flatnonzero(goes_on[self.live]))
+        self.live = np.flatnonzero(goes_on)
+
+    def hear(self, plan: Plan, log_shares: Float[np.ndarray, " E"], ahead: int) -> None:
+        """Go on only with echoes that may still be probable, so many steps after the gap.
+
+        `log_shares` are those of the echoes by the nets alone, among all fills so far.
+        """
+        most = np.minimum(0, log_shares + SURPRISE / (1 + ahead / HALVED))
+        likely = np.exp(self.start.log_echo + POWER * most) >= ADDED * plan.negligible
+        kept = np.concatenate([np.ones(len(self.asked), bool), likely])
+        self.given = self.given[kept]
+        self.start = self.start._replace(
+            given=self.start.given[kept], log_echo=self.start.log_echo[likely]
+        )
 
     def _sum(self, log_value: Float[np.ndarray, " n"]) -> Summed:
         return sum_over_fills(log_value, self.log_drawn, self.beam, self.drawn)
@@ -206,16 +229,14 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
     with few_blas_threads(), ThreadPoolExecutor(1) as aside:
         for t in range(max(one.last for one in walks)):
             going = [one for one in walks if t < one.last]
-            job = aside.submit(_predict_q, net.bidirectional, going, t)
-            said = _predict_p(net.forward, going)
+            job = aside.submit(_ask_q, of_q, going, t)
+            said = _ask_p(of_p, going, t)
             for one, q, p in zip(going, job.result(), said, strict=True):
                 if q is None:
                     one.follow(t, p)
                 else:
                     one.branch(plan, t, q, p)
-            step = aside.submit(_step_q, of_q, [w for w in going if t + 1 < w.last])
-            _step_p(of_p, [w for w in going if t + 1 < w.end])
-            step.result()
+        _step_p(of_p, [one for one in walks if 0 < one.last < one.end])
         for one in walks:
             one.live = np.arange(len(one.log_p))
         first, most = 0, max(one.end - one.last for one in walks)
@@ -230,7 +251,7 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
 
 
 def _look_ahead(
-    aside: ThreadPoolExecutor, net: "Reader", walks: Sequence[Walk], first: int, steps: int
+    aside: ThreadPoolExecutor, net: Reader, walks: Sequence[Walk], first: int, steps: int
 ) -> None:
     """Add what the forward net says of some steps after the last missing one."""
     states, counts = eager.join([one.p for one in walks]), [len(one.live) for one in walks]
@@ -241,7 +262,8 @@ def _look_ahead(
         symbols[: len(some), column] = some
     of_lanes = np.repeat(symbols, counts, axis=1)
     goes_on, lanes = left > steps, sum(counts)
-    parts = np.array_split(np.arange(lanes), min(2, lanes))
+    half = eager.BLOCK * round(lanes / 2 / eager.BLOCK)
+    parts = [part for part in np.split(np.arange(lanes), [half]) if len(part)]
     first_part, *others = [
         (net, eager.take(states, part), of_lanes[:, part], goes_on) for part in parts
     ]
@@ -255,7 +277,7 @@ def _look_ahead(
 
 
 def _log_probs(
-    net: "Reader", states: State, symbols: Int[np.ndarray, "L n"], goes_on: bool
+    net: Reader, states: State, symbols: Int[np.ndarray, "L n"], goes_on: bool
 ) -> tuple[Float[np.ndarray, " n"], State]:
     """Return the log-probability of the next symbols of each lane, and the states after them.
 
@@ -287,6 +309,20 @@ def _begin(plan: Plan, start: Start) -> Walk:
     )
 
 
+def _ask_q(net: Reader, walks: Sequence[Walk], t: int) -> list[Float[np.ndarray, "_ K"] | None]:
+    """Have the bidirectional net read the last symbols; return what it says of step t."""
+    if t:
+        _step_q(net, walks)
+    return _predict_q(net.net, walks, t)
+
+
+def _ask_p(net: Reader, walks: Sequence[Walk], t: int) -> list[Float[np.ndarray, "_ K"]]:
+    """Have the forward net read the last symbols; return what it says of step t."""
+    if t:
+        _step_p(net, walks)
+    return _predict_p(net.net, walks)
+
+
 def _predict_p(net: Net, walks: Sequence[Walk]) -> list[Float[np.ndarray, "_ K"]]:
     """Return what the forward net says of the next step of each walk."""
     return _split(eager.predict(net, eager.join([one.p for one in walks]), ()), walks)
@@ -303,22 +339,26 @@ def _predict_q(net: Net, walks: Sequence[Walk], t: int) -> list[Float[np.ndarray
     return [next(found) if one.start.missing[t] else None for one in walks]
 
 
-def _step_p(net: "Reader", walks: Sequence[Walk]) -> None:
+def _step_p(net: Reader, walks: Sequence[Walk]) -> None:
     for one, p in zip(walks, _stepped(net, walks, [one.p for one in walks]), strict=True):
         one.p = p
 
 
-def _step_q(net: "Reader", walks: Sequence[Walk]) -> None:
+def _step_q(net: Reader, walks: Sequence[Walk]) -> None:
     for one, q in zip(walks, _stepped(net, walks, [one.q for one in walks]), strict=True):
         one.q = q
 
 
-def _stepped(net: "Reader", walks: Sequence[Walk], states: list[State]) -> list[State]:
+def _stepped(net: Reader, walks: Sequence[Walk], states: list[State]) -> list[State]:
     """Return the states of the walks after their last symbols."""
     if not walks:
         return []
-    new = net.step(eager.join(states), np.concatenate([one.symbols for one in walks]))
-    return [eager.take(new, lanes) for lanes in _slices([len(one.symbols) for one in walks])]
+    counts = [eager.output(net.net.forward, some).shape[1] for some in states]
+    firsts = [lanes.start for lanes in _slices(counts)]
+    parents = [first + one.parents for first, one in zip(firsts, walks, strict=True)]
+    symbols = [one.symbols for one in walks]
+    new = net.step(eager.join(states), np.concatenate(parents), np.concatenate(symbols))
+    return [eager.take(new, lanes) for lanes in _slices(list(map(len, symbols)))]
 
 
 def _slices(counts: Sequence[int]) -> list[slice]:

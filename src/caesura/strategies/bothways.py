@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Bool, Int, Key, Shaped
 
+from caesura.later import Array, PRNGKeyArray, PyTree, jax, jnp
 from caesura.nets.arrays import Numbers
 from caesura.nets.cells import State
 from caesura.nets.eager import with_numpy

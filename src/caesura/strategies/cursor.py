@@ -10,18 +10,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Bool, Float, Int, Key, Shaped
 
+from caesura.later import Array, Module, PRNGKeyArray, PyTree, eqx, jax, jnp
 from caesura.nets.heads.base import Head, Query
 from caesura.nets.rnn import Net
 from caesura.strategies.keys import fold, for_steps
 from caesura.strategies.window import Window
 
 
-class Cursor(eqx.Module):
+class Cursor(Module):
     """L lanes, one window each; `unknown` marks the values that the net must not see yet."""
 
     values: Shaped[Array, "L W D"]

@@ -3,12 +3,10 @@
 from abc import abstractmethod
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from caesura.errors import whole_number
+from caesura.later import Array, PyTree, field, jax, jnp
 from caesura.nets.pair import Nets
 from caesura.nets.rnn import Net
 from caesura.programs import program
@@ -51,7 +49,7 @@ class Gibbs(Strategy):
     """A random start, then M steps that each resample one missing step given all others."""
 
     steps: int | Int[Array, ""] = 100  # M; as an array, it is no reason to compile again
-    chains: int = eqx.field(static=True, default=100)
+    chains: int = field(static=True, default=100)
 
     def __check_init__(self) -> None:
         if not isinstance(self.steps, Array):

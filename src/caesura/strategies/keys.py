@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key, UInt32
+from jaxtyping import Int, Key, UInt32
+
+from caesura.later import Array, jax, jnp
 
 Keys = Key[Array, "*windows"]  # one key for all windows, or one key per window
 # What strategies that run with NumPy also take: some numbers per window.

@@ -2,14 +2,12 @@
 
 from typing import ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+from jaxtyping import Bool, Float, Int, Key, Shaped
 
 from caesura.errors import whole_number
 from caesura.hardware import SETS, gap_length, power_of_four
+from caesura.later import Array, Module, PyTree, field, jax, jnp
 from caesura.nets.cells import State
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets
@@ -67,8 +65,8 @@ class NADE(Strategy):
     net: ClassVar[NetName] = "bidirectional"
     needs_missing_input: ClassVar[bool] = True
 
-    exact_up_to: int = eqx.field(static=True, default=8)
-    orders: int = eqx.field(static=True, default=100)
+    exact_up_to: int = field(static=True, default=8)
+    orders: int = field(static=True, default=100)
 
     def __check_init__(self) -> None:
         whole_number("exact_up_to", self.exact_up_to, 0, 16)
@@ -195,7 +193,7 @@ def _exact_log_prob(
     return total
 
 
-class OneGap(eqx.Module):
+class OneGap(Module):
     """A gap of at most g steps between the states at its edges; `real` is False on padding."""
 
     values: Shaped[Array, "g D"]

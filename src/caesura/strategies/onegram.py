@@ -2,10 +2,9 @@
 
 from typing import ClassVar
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Shaped
+from jaxtyping import Shaped
 
+from caesura.later import Array, jax, jnp
 from caesura.nets.heads.base import Query
 from caesura.nets.rnn import Net, NetName
 from caesura.programs import program

@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Key, PyTree, Shaped
+from jaxtyping import Key, Shaped
 
 from caesura.errors import whole_number
+from caesura.later import Array, PyTree, field, jnp
 from caesura.nets.rnn import Net, NetName
 from caesura.programs import program
 from caesura.strategies.base import (
@@ -53,7 +52,7 @@ class OneWay(Strategy):
     name: ClassVar[str] = "oneway"
     net: ClassVar[NetName] = "forward"
 
-    samples: int = eqx.field(static=True, default=100)
+    samples: int = field(static=True, default=100)
 
     def __check_init__(self) -> None:
         whole_number("samples", self.samples, 1)

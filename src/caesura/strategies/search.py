@@ -3,22 +3,24 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import SEARCHED_LANES
+from caesura.later import field
 from caesura.nets import eager
 from caesura.nets.arrays import Numbers
 from caesura.nets.frames import Categorical
 from caesura.nets.pair import Nets, Pair
+from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
+from caesura.strategies.alone import log_alone
 from caesura.strategies.base import Estimate, Marginals, Strategy
 from caesura.strategies.beam import EMPTY, Plan, Start, Walk, walk
-from caesura.strategies.echo import MOST, POWER
+from caesura.strategies.echo import ALONE, MOST, POWER
 from caesura.strategies.keys import Seeds, generators
-from caesura.strategies.normaliser import Summed, outside, sum_over_fills
+from caesura.strategies.normaliser import outside, sum_over_fills
 from caesura.strategies.rules import Rule
 from caesura.strategies.window import Window
 
@@ -66,15 +68,16 @@ class Search(Strategy):
     them are outside of the beam. It is too small if the fills that were missed are much more
     probable than the chance to draw them.
 
-    Strings that stand elsewhere in the text, between the same letters as the gap, are echoes. They
-    are scored in any case, and are more probable than by the nets alone. The distribution is n(x) +
-    c(x) · n(x)^0.3, normalised. Here c(x) is zero for fills that are no echoes. It increases with
-    the number of places where x stands, and with the number of equal letters around them
-    (`caesura.strategies.echo`).
+    Strings that stand elsewhere in the text are echoes. The strongest ones are scored in any case,
+    and are more probable than by the nets alone. The distribution is n(x) + c(x) · n(x)^a / u(x)^b,
+    normalised. Here c(x) is zero for fills that are no echoes. It increases with the number of
+    places where x stands, with the number of equal letters around them, and with their nearness
+    (`caesura.strategies.echo`). u(x) is the probability of x by the bidirectional net if this net
+    sees nothing but the two letters beside the gap (`caesura.strategies.alone`). So a name that
+    the nets do not know can be probable, and a word that is usual everywhere gains less.
 
-    Lengths of a gap are compared by the normaliser of p and q to the power of 1 / (1 − weight),
-    times that of the echoes. If q is the posterior of p, the first is p(what follows). The more the
-    nets differ, the smaller it is: with a wrong length, they hardly agree on a fill.
+    Lengths of a gap are compared by p(what follows), which is the sum of p(x, what follows) over
+    all fills of that length, times the normaliser of the echoes.
 
     Parameters
     ----------
@@ -91,7 +94,8 @@ class Search(Strategy):
         the beam drops it (default 8). The random fills then also stand for what was dropped.
     negligible
         The probability below which a fill may be dropped while the forward net scores what follows
-        (default 0.001). The 24 best are kept. With 0, all that are `within` reach are kept.
+        (default 0.001). The 24 best are kept. Echoes that seem to have less than a quarter of it
+        are dropped, also in the gap. With 0, all echoes and all that are `within` reach are kept.
     echo
         Whether echoes count (default true). Several gaps that are searched as one have none.
 
@@ -105,13 +109,13 @@ class Search(Strategy):
     net: ClassVar[Literal["pair"]] = "pair"
     searches: ClassVar[bool] = True
 
-    width: int = eqx.field(static=True, default=96)
-    draws: int = eqx.field(static=True, default=32)
-    lookahead: int = eqx.field(static=True, default=20)
-    weight: float = eqx.field(static=True, default=0.5)
-    within: float = eqx.field(static=True, default=8.0)
-    negligible: float = eqx.field(static=True, default=0.001)
-    echo: bool = eqx.field(static=True, default=True)
+    width: int = field(static=True, default=96)
+    draws: int = field(static=True, default=32)
+    lookahead: int = field(static=True, default=20)
+    weight: float = field(static=True, default=0.5)
+    within: float = field(static=True, default=8.0)
+    negligible: float = field(static=True, default=0.001)
+    echo: bool = field(static=True, default=True)
 
     def __check_init__(self) -> None:
         whole_number("width", self.width, 1)
@@ -253,18 +257,11 @@ class Search(Strategy):
             np.array(weighed.log_total),
         )
 
-    def _log_evidence(self, one: Walk, lanes: Int[np.ndarray, " N"], summed: Summed) -> float:
-        """Return what the nets alone say of the length of the gap."""
-        if self.weight < 1:
-            return summed.log_total / (1 - self.weight)
-        shares = np.exp(summed.log_weight)  # the limit: the mean of log p(x, what follows) / q(x)
-        log_ratio = (one.log_p - one.log_q)[lanes]
-        return float(np.sum(shares * log_ratio, where=shares > 0))
-
     def _weigh(self, one: Walk) -> Weighed:
         log_value = self.mix(one.log_q, one.log_p)
-        known = np.concatenate([one.beam, np.setdiff1d(one.echoing, one.beam)])
+        known = np.concatenate([one.beam, np.setdiff1d(one.echoing, one.beam, assume_unique=True)])
         summed = sum_over_fills(log_value, one.log_drawn, known, one.drawn)
+        evidence = sum_over_fills(one.log_p, one.log_drawn, known, one.drawn)
         log_prob, log_echo = log_value - summed.log_total, np.full(len(log_value), -np.inf)
         log_echo[one.echoing] = one.start.log_echo + POWER * log_prob[one.echoing]
         log_mass = float(np.logaddexp.reduce(np.append(log_echo, 0.0)))
@@ -276,7 +273,7 @@ class Search(Strategy):
             log_weight=log_weight - log_mass,
             log_prob=np.logaddexp(log_prob, log_echo) - log_mass,
             standard_error=summed.standard_error,
-            log_evidence=self._log_evidence(one, lanes, summed) + log_mass,
+            log_evidence=evidence.log_total + log_mass,
             log_total=summed.log_total + log_mass,
         )
 
@@ -299,7 +296,8 @@ def _starts(
     after = eager.read(bidirectional, bidirectional.backward, right, backwards)
     q, p = (eager.batch_last(window.left[name]) for name in ("bidirectional", "forward"))
     asked = np.zeros((len(rows), 0, values.shape[1]), int) if fills is None else fills
-    echoes = [_echoes(window, row) for row in rows]
+    table = eager.table(bidirectional, bidirectional.forward)
+    echoes = [_echoes(bidirectional, table, window, row) for row in rows]
     return [
         Start(
             symbols=values[row, : ends[row], 0],
@@ -316,10 +314,17 @@ def _starts(
     ]
 
 
-def _echoes(window: Window, row: int) -> tuple[Int[np.ndarray, "E W"], Float[np.ndarray, " E"]]:
-    """Return the echoes of a window and the logs of their weights."""
+def _echoes(
+    net: Net, table: Float[np.ndarray, "rows Bc"], window: Window, row: int
+) -> tuple[Int[np.ndarray, "E W"], Float[np.ndarray, " E"]]:
+    """Return the echoes of a window, and the logs of what they count."""
+    nothing = np.zeros((0, window.valid.shape[1]), int), np.zeros(0)
     if window.echoes is None:
-        return np.zeros((0, window.valid.shape[1]), int), np.zeros(0)
-    values, log_weight = (part[row] for part in window.echoes)
+        return nothing
+    values, log_weight, edges = (part[row] for part in window.echoes)
     there = np.isfinite(log_weight)
-    return values[there], log_weight[there]
+    if not there.any():
+        return nothing
+    gap = np.asarray(window.missing)[row, :, 0]
+    alone = log_alone(net, table, values[there][:, gap], edges)
+    return values[there], log_weight[there] - ALONE * alone

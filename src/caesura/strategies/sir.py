@@ -3,13 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from caesura.errors import CaesuraError, whole_number
 from caesura.hardware import LANES
+from caesura.later import Array, PyTree, field, jax, jnp
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, States
@@ -79,10 +77,10 @@ class SIR(Strategy):
     name: ClassVar[str] = "sir"
     net: ClassVar[Literal["pair"]] = "pair"
 
-    particles: int = eqx.field(static=True, default=32)
-    replicas: int = eqx.field(static=True, default=4)
-    lookahead: int | None = eqx.field(static=True, default=20)
-    apart: bool = eqx.field(static=True, default=False)
+    particles: int = field(static=True, default=32)
+    replicas: int = field(static=True, default=4)
+    lookahead: int | None = field(static=True, default=20)
+    apart: bool = field(static=True, default=False)
 
     def __check_init__(self) -> None:
         whole_number("particles", self.particles, 1)

@@ -11,13 +11,11 @@ from hashlib import blake2b
 from threading import Lock
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from caesura.hardware import bucket, pad, sequence_length, window_width
+from caesura.later import Array, Module, PyTree, eqx, jax, jnp, map_leaves
 from caesura.nets import eager
 from caesura.nets.arrays import Numbers
 from caesura.nets.cells import State
@@ -33,7 +31,7 @@ from caesura.strategies.line import Lines
 READ_BOTH_WAYS = 96
 
 
-class Window(eqx.Module):
+class Window(Module):
     """B stretches of W steps, each from its first missing step on, padded on the right.
 
     The values at missing places may be anything; `Strategy.marginals` gives their probability.
@@ -196,20 +194,20 @@ class KnownEnds:
         todo = {key: text[begun[key][0] :] for key, text in new.items()}
         todo = {key: text for key, text in todo.items() if len(text)}
         if todo:
-            begin = jax.tree.map(lambda *a: np.stack(a, axis=-1), *(found[key] for key in todo))
+            begin = map_leaves(lambda *a: np.stack(a, axis=-1), *(found[key] for key in todo))
             ways = eager.read(net, stack, begin, list(todo.values()))
             for key, way in zip(todo, ways, strict=True):
                 first, end = begun[key][0], len(new[key])
                 kept = [*range(first - first % self.PIECE + self.PIECE, end, self.PIECE), end]
                 # Copies, so that the other states on the way are not kept.
-                states = {n: jax.tree.map(np.copy, eager.take(way, n - first)) for n in kept}
+                states = {n: map_leaves(np.copy, eager.take(way, n - first)) for n in kept}
                 found[key] = states[end]
                 with self._lock:
                     self._states |= {_key(name, new[key][:n]): states[n] for n in kept}
         with self._lock:
             while len(self._states) > self._most:
                 self._states.popitem(last=False)
-        return jax.tree.map(lambda *ends: np.stack(ends), *(found[text.tobytes()] for text in each))
+        return map_leaves(lambda *ends: np.stack(ends), *(found[text.tobytes()] for text in each))
 
     def _longest(self, name: str, text: eager.Steps) -> tuple[int, State | None]:
         """Return how much of a text was read before, with the state after it."""

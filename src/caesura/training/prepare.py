@@ -118,7 +118,9 @@ def _find_packed(kind: type[Kind], data: list[Any]) -> Packed | None:
     if not directories:
         return None
     if kind is not Text:
-        raise CaesuraError(f"'{directories[0]}' holds packed texts: use them with kind 'text'.")
+        raise CaesuraError(
+            f"The folder '{directories[0]}' holds packed texts: use them with kind 'text'."
+        )
     if len(data) > 1:
         raise CaesuraError(
             f"The packed texts in '{directories[0]}' cannot be combined with other data."

@@ -19,13 +19,15 @@ from jaxtyping import PRNGKeyArray
 from caesura import __version__
 from caesura.errors import CaesuraError, lookup, whole_number
 from caesura.filler import Filler
-from caesura.kinds import KINDS, Kind
+from caesura.kinds import KINDS, Kind, Series
 from caesura.nets.architecture import Architecture
+from caesura.nets.eager import with_jax
 from caesura.nets.rnn import Net, NetName
 from caesura.training import processes
 from caesura.training.checkpoint import Checkpoints
 from caesura.training.corpus.stored import lengths_of
 from caesura.training.loop import Progress, State, Trained, begin, fit
+from caesura.training.pooling import hold_numbers, pooled
 from caesura.training.prepare import Prepared, fitted, prepare
 from caesura.training.recipe import DEFAULT, DEFAULTS, Chosen, Recipe, choose
 
@@ -48,6 +50,7 @@ def train(
     report: Report = lambda net, progress: None,
     warn: Warn = lambda sentence: None,
     stop: Callable[[], bool] = lambda: False,
+    pool: float = 0.0,
     **overrides: object,
 ) -> Filler:
     """Train a filler: the nets of one or more recipes, and a one-gram.
@@ -87,6 +90,10 @@ def train(
     stop : callable
         Asked about once a second; if it returns True, the training saves a checkpoint and raises
         `caesura.training.loop.Stopped`.
+    pool : float
+        For series: so many seconds, a Gaussian model of windows is fitted to the same tables and
+        pooled with the net, if that is better on numbers of the validation data that neither has
+        seen. How far it comes depends on the machine. 0: the net alone.
     **overrides
         Any field of the recipe (`hidden=256`, `steps=2000`) or of the kind (`gap_char="?"`). With
         two recipes they are for both nets, except for `gap` and `gap_lengths`: they are only for
@@ -115,7 +122,11 @@ def train(
     recipe = DEFAULTS.get(kind, DEFAULT) if recipe is None else recipe
     chosen = _choose(recipe, kind, kind_type, overrides)
     known = None if start is None else _kind_of(start, kind_type, chosen[0])
+    if pool and (kind_type is not Series or jax.process_count() > 1):
+        raise CaesuraError("A pool is for series, and for a training by one process.")
     prepared = prepare(data, valid, kind_type, chosen[0], seed, known)
+    held = hold_numbers(prepared) if pool else None
+    prepared = prepared if held is None else held.prepared
     lengths = lengths_of(prepared.data.train)
     chosen = [one._replace(recipe=fitted(one.recipe, lengths)) for one in chosen]
     directory = None if checkpoints is None else Path(checkpoints)
@@ -127,7 +138,8 @@ def train(
         nets[one.recipe.net] = result.net
         records[one.recipe.net] = record_of(one, result, start)
     strategy = _default_strategy(chosen, nets, overrides)
-    return make_filler(prepared, seed, nets, records, strategy)
+    filler = make_filler(prepared, seed, nets, records, strategy)
+    return filler if held is None else pooled(filler, held, pool, seed, report, stop)
 
 
 def make_filler(
@@ -249,7 +261,7 @@ def _continued(new: Net, old: Net) -> Net:
             f"The {new.name} net of the model to start from has other sizes than the recipe: "
             "cell, hidden, layers, head_hidden and missing_input must be the same."
         )
-    return old
+    return with_jax(old)
 
 
 def _digest(net: Net | None) -> str:

@@ -8,7 +8,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup
-from caesura.filler import Filler, Request, SeriesFill, TableFiller, load
+from caesura.filler import Filler, Request, SeriesFill, load
+from caesura.filler.tables import TableFiller
 from caesura.kinds import Series
 from caesura.kinds.series import TableItem
 from caesura.kinds.series.table import TableFile, parse_csv
@@ -145,6 +146,7 @@ def _train(
         steps=steps,
         report=partial(_tell, report),
         stop=stop,
+        pool=SECONDS,
     )
 
 

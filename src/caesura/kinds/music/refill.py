@@ -148,7 +148,8 @@ def refill(
     new: list[NewNote] = []
     for key in np.flatnonzero(missing.any(axis=0)).tolist():
         gone = missing[:, key]
-        held = [start for start, _ in runs(gone) if struck and values[start, key] == HELD]
+        spans = runs(gone)
+        held = [start for start, _ in spans if struck and values[start, key] == HELD]
         of_key = [lane for lane in lanes if lane.key == key]
         longer = [_prolonged(of_key, start) for start in held]
         spaces = {
@@ -157,7 +158,7 @@ def refill(
             )
             for lane in of_key
         }
-        for start, stop in runs(gone):
+        for start, stop in spans:
             there = list(spaces.values())
             goes_on = any(space.across(start) for space in there)
             stretches = _stretches(values[start:stop, key], start, goes_on)

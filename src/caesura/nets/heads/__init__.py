@@ -1,6 +1,6 @@
 """Heads, by name: from the states around a step to a distribution over its frame."""
 
-from jaxtyping import PRNGKeyArray
+from typing import Any
 
 from caesura.errors import CaesuraError, lookup
 from caesura.nets.frames import Frame
@@ -19,9 +19,7 @@ HEADS: dict[str, type[Linear] | type[Orderless] | type[Mixture] | type[Weighing]
 }
 
 
-def make_head(
-    name: str, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0
-) -> Head:
+def make_head(name: str, key: Any, frame: Frame, sizes: tuple[int, ...], hidden: int = 0) -> Head:
     """Return a new head of that name; `sizes` are those of the states that it joins."""
     head = lookup(HEADS, name, "head")
     if not isinstance(frame, head.frames):

@@ -1,15 +1,12 @@
 """The base class of heads: the distribution of a frame from the states around its step."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Shaped
 
+from caesura.later import Array, Module, PRNGKeyArray
 from caesura.nets.arrays import Numbers
-from caesura.nets.cells import glorot
 from caesura.nets.frames import Frame
 
 
@@ -21,16 +18,16 @@ class Query(NamedTuple):
     missing: Bool[Numbers, "D *B"]
 
 
-class Head(eqx.Module):
+class Head(Module):
     """p(the missing components of a frame | its other components, context)."""
 
     # Whether the context also holds the nearest known values on either side.
     remembers: ClassVar[bool] = False
     # Whether `log_prob`, `chain`, `draw` and `marginals` also take arrays of NumPy, with a batch in
-    # the last axis.
+    # the last axis, and `__init__` needs no key for the shapes alone (`caesura.nets.initial`).
     in_numpy: ClassVar[bool] = False
 
-    frame: eqx.AbstractVar[Frame]
+    frame: Frame
 
     @abstractmethod
     def log_prob(self, query: Query) -> Float[Numbers, "*B"]:
@@ -70,11 +67,3 @@ class Head(eqx.Module):
     def hidden(self) -> int:
         """The number of hidden units of the head's own layer; 0 if it has none."""
         return 0
-
-
-def from_states(
-    keys: Sequence[PRNGKeyArray], rows: int, sizes: tuple[int, ...]
-) -> Float[Array, "rows C"]:
-    """Return [W^f, W^b], drawn separately: the context is h^f and h^b, concatenated."""
-    blocks = [glorot(key, rows, size) for key, size in zip(keys, sizes, strict=True)]
-    return jnp.concatenate(blocks, axis=1)

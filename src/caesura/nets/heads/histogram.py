@@ -1,10 +1,9 @@
 """The one-gram of numbers (the share of each bin) and of categories (the share of each level)."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Float, Shaped
 
+from caesura.later import Array, PRNGKeyArray, jax, jnp
 from caesura.nets.bins import EDGES, ON
 from caesura.nets.heads.base import Query
 from caesura.nets.heads.levels import Levels

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
+
+from caesura.later import Array, jax, jnp
 
 
 class Levels(NamedTuple):

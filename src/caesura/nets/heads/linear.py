@@ -3,16 +3,15 @@
 from abc import abstractmethod
 from typing import ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Float, Shaped
 
+from caesura.later import Array, Module, PRNGKeyArray, jax, jnp
 from caesura.nets.arrays import Numbers, gelu, log_sigmoid, log_softmax, namespace
-from caesura.nets.cells import glorot, plus, product
+from caesura.nets.cells import plus, product
 from caesura.nets.frames import Binary, Categorical, Frame
-from caesura.nets.heads.base import Head, Query, from_states
+from caesura.nets.heads.base import Head, Query
+from caesura.nets.initial import MaybeKey, Weights, from_states, glorot, split, zeros
 
 
 class Independent(Head):
@@ -42,17 +41,17 @@ class Independent(Head):
         return xp.where(query.missing, drawn, query.frame).astype(query.frame.dtype)
 
 
-class Join(eqx.Module):
+class Join(Module):
     """A hidden layer over both directions; its output is added to that of the linear map."""
 
-    W_z: Float[Array, "H C"]
-    b_z: Float[Array, " H"]
-    V_y: Float[Array, "N H"]
+    W_z: Float[Weights, "H C"]
+    b_z: Float[Weights, " H"]
+    V_y: Float[Weights, "N H"]
 
-    def __init__(self, key: PRNGKeyArray, outputs: int, hidden: int, context: int):
-        key_z, key_y = jax.random.split(key)
+    def __init__(self, key: MaybeKey, outputs: int, hidden: int, context: int):
+        key_z, key_y = split(key, 2)
         self.W_z = glorot(key_z, hidden, context)
-        self.b_z = jnp.zeros(hidden)
+        self.b_z = zeros(key, hidden)
         self.V_y = glorot(key_y, outputs, hidden)
 
     def __call__(self, context: Float[Numbers, "C *B"]) -> Float[Numbers, "N *B"]:
@@ -70,15 +69,15 @@ class Linear(Independent):
     frames: ClassVar[type[Frame]]  # the frames that the head is for
 
     frame: Frame
-    W_y: Float[Array, "N C"]
-    b_y: Float[Array, " N"]
+    W_y: Float[Weights, "N C"]
+    b_y: Float[Weights, " N"]
     join: Join | None
 
-    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
+    def __init__(self, key: MaybeKey, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         self.frame = frame
-        key_join, *keys = jax.random.split(key, 1 + len(sizes))
+        key_join, *keys = split(key, 1 + len(sizes))
         self.W_y = from_states(keys, frame.inputs, sizes)
-        self.b_y = jnp.zeros(frame.inputs)
+        self.b_y = zeros(key, frame.inputs)
         self.join = Join(key_join, frame.inputs, hidden, sum(sizes)) if hidden else None
 
     @property
@@ -122,7 +121,7 @@ class Constant(Independent):
     """The same distribution whatever the context: the paper's one-gram, f(b_y)."""
 
     frame: Frame
-    log_probs: Float[Array, "D K"]
+    log_probs: Float[Weights, "D K"]
 
     def marginals(self, query: Query) -> Float[Array, "D K"]:
         return self.log_probs

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from caesura.later import Array, jax, jnp
 from caesura.nets.arrays import Numbers, namespace, sigmoid
 
 

@@ -10,19 +10,18 @@ one component of the chain: all of its switches are visited at once.
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from caesura.errors import whole_number
+from caesura.later import Array, PRNGKeyArray, field, jax, jnp
 from caesura.nets.bins import BINS, EDGES, OFF, ON
-from caesura.nets.cells import glorot, product
+from caesura.nets.cells import product
 from caesura.nets.frames import Continuous, Frame
-from caesura.nets.heads.base import Head, Query, from_states
+from caesura.nets.heads.base import Head, Query
 from caesura.nets.heads.levels import Levels
 from caesura.nets.heads.logistics import Logistics
+from caesura.nets.initial import from_states, glorot
 from caesura.nets.memory import DEPTH, Remembered
 
 COMPONENTS = 3  # of the mixture
@@ -100,7 +99,7 @@ class Mixture(Head):
     W_o: Float[Array, "H D"]  # from which components are observed
     V_y: Float[Array, "DP H"]
     A_y: Float[Array, "D D"]  # from the values of what is observed straight to means and logits
-    sizes: tuple[int, ...] = eqx.field(static=True)
+    sizes: tuple[int, ...] = field(static=True)
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         whole_number("head_hidden", hidden, 1)

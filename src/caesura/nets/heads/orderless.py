@@ -11,16 +11,16 @@ is above 0, and so on. So a key first sounds or not, and one that sounds is stru
 from collections.abc import Callable
 from typing import ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from caesura.errors import whole_number
+from caesura.later import Array, PRNGKeyArray, jax, jnp
 from caesura.nets.arrays import Numbers, gelu, log_sigmoid, namespace, scan, sigmoid
-from caesura.nets.cells import glorot, plus, product
+from caesura.nets.cells import plus, product
 from caesura.nets.frames import Frame, Keyboard
-from caesura.nets.heads.base import Head, Query, from_states
+from caesura.nets.heads.base import Head, Query
+from caesura.nets.initial import MaybeKey, Weights, from_states, glorot, split, zeros
 
 PREFIXES = 0.5  # the share of prefixes of the order among the subsets shown in training
 
@@ -39,24 +39,24 @@ class Orderless(Head):
 
     # O = R·D: "above 0" for all components, then "above 1" for all, and so on.
     frame: Frame
-    W_y: Float[Array, "O C"]
-    b_y: Float[Array, " O"]
-    W_z: Float[Array, "H C"]
-    b_z: Float[Array, " H"]
-    W_v: Float[Array, "H O"]  # from the values of what is observed
-    W_o: Float[Array, "H D"]  # from which components are observed
-    V_y: Float[Array, "O H"]
+    W_y: Float[Weights, "O C"]
+    b_y: Float[Weights, " O"]
+    W_z: Float[Weights, "H C"]
+    b_z: Float[Weights, " H"]
+    W_v: Float[Weights, "H O"]  # from the values of what is observed
+    W_o: Float[Weights, "H D"]  # from which components are observed
+    V_y: Float[Weights, "O H"]
 
-    def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
+    def __init__(self, key: MaybeKey, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         whole_number("head_hidden", hidden, 1)
-        key_v, key_o, key_y, key_z, *keys = jax.random.split(key, 4 + len(sizes))
+        key_v, key_o, key_y, key_z, *keys = split(key, 4 + len(sizes))
         D, context = frame.components, sum(sizes)
         odds = (frame.cardinality - 1) * D
         self.frame = frame
         self.W_y = from_states(keys, odds, sizes)
-        self.b_y = jnp.zeros(odds)
+        self.b_y = zeros(key, odds)
         self.W_z = glorot(key_z, hidden, context)
-        self.b_z = jnp.zeros(hidden)
+        self.b_z = zeros(key, hidden)
         self.W_v = glorot(key_v, hidden, odds)
         self.W_o = glorot(key_o, hidden, D)
         self.V_y = glorot(key_y, odds, hidden)

@@ -2,19 +2,18 @@
 
 from typing import ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Float, Shaped
 
 from caesura.errors import CaesuraError, whole_number
+from caesura.later import Array, PRNGKeyArray, field, jax, jnp
 from caesura.nets.arrays import Numbers, gelu, log_softmax, namespace
 from caesura.nets.bins import EDGES
-from caesura.nets.cells import glorot, plus, product
+from caesura.nets.cells import plus, product
 from caesura.nets.frames import Continuous, Frame
 from caesura.nets.heads.base import Head, Query
 from caesura.nets.heads.logistics import Logistics
+from caesura.nets.initial import glorot
 from caesura.nets.memory import DEPTH, Remembered
 
 COMPONENTS = 4  # of the mixture
@@ -44,7 +43,7 @@ class Weighing(Head):
     b_u: Float[Array, " H"]
     V_y: Float[Array, "P H"]
     b_y: Float[Array, " P"]
-    sizes: tuple[int, ...] = eqx.field(static=True)
+    sizes: tuple[int, ...] = field(static=True)
 
     def __init__(self, key: PRNGKeyArray, frame: Frame, sizes: tuple[int, ...], hidden: int = 0):
         whole_number("head_hidden", hidden, 1)

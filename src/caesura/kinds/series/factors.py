@@ -1,0 +1,123 @@
+"""A Gaussian model of some rows of a table: shared factors, and an own course of each column.
+
+The numbers of a window, x, are normal. Column c has the W numbers x_c = L_c z + e_c, where z are K
+factors that all columns share, and e_c is what the column has of its own, with a covariance of W
+times W numbers. So every pair of numbers has a covariance, but a table of many columns does not
+need all of them as parameters. Given what is observed, the rest is normal again: everything here
+follows from the usual formulas, with the inverse of K times K numbers instead of all. The numbers
+are scores, which the curve of each column makes of what the table has.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from caesura.kinds.series.curves import Curve
+from caesura.sequence import Span
+
+AT_ONCE = 64  # windows
+
+
+class Reading(NamedTuple):
+    """What is known of the factors in some windows, given what is observed."""
+
+    precision: Float[np.ndarray, "B C W W"]  # of what is observed in a column, given the factors
+    weighted: Float[np.ndarray, "B C W K"]  # that, times the loadings
+    covariance: Float[np.ndarray, "B K K"]  # of the factors
+    factors: Float[np.ndarray, "B K"]  # their means
+    residual: Float[np.ndarray, "B C W"]  # precision times what the means do not explain
+
+
+class Said(NamedTuple):
+    """The distributions of the scores of a table, column by column."""
+
+    mean: Float[np.ndarray, "T C"]
+    blocks: list[tuple[Span, Float[np.ndarray, "C n n"]]]  # rows, and their covariances
+
+
+class Factors(NamedTuple):
+    """The parameters; the numbers have a mean of zero."""
+
+    loadings: Float[np.ndarray, "C W K"]
+    own: Float[np.ndarray, "C W W"]
+
+    def read(self, x: Float[np.ndarray, "B C W"], seen: Bool[np.ndarray, "B C W"]) -> Reading:
+        """Return what windows tell about their factors; x must be zero where nothing is seen."""
+        count, (_, rows, factors) = len(x), self.loadings.shape
+        both = seen[..., :, None] & seen[..., None, :]
+        one = np.eye(rows, dtype=x.dtype)
+        # Ones in place of what is not seen: the inverse of the rest stays what it is.
+        precision = np.linalg.inv(np.where(both, self.own, one * ~seen[..., None])) * both
+        weighted = precision @ self.loadings
+        flat, every = self.loadings.reshape(-1, factors), weighted.reshape(count, -1, factors)
+        covariance = np.linalg.inv(np.eye(factors, dtype=x.dtype) + flat.T @ every)
+        sums = (precision @ x[..., None])[..., 0]
+        right = sums.reshape(count, -1) @ flat
+        means = (covariance @ right[..., None])[..., 0]
+        residual = sums - (weighted @ means[:, None, :, None])[..., 0]
+        return Reading(precision, weighted, covariance, means, residual)
+
+    def condition(
+        self, x: Float[np.ndarray, "B C W"], seen: Bool[np.ndarray, "B C W"]
+    ) -> tuple[Float[np.ndarray, "B C W"], Float[np.ndarray, "B C W W"]]:
+        """Return the means of windows given what is seen, and the covariances of each column."""
+        count, factors = len(x), self.loadings.shape[-1]
+        found = self.read(x, seen)
+        mean = (self.loadings @ found.factors[:, None, :, None])[..., 0]
+        mean += (self.own @ found.residual[..., None])[..., 0]
+        left = self.loadings - self.own @ found.weighted
+        spread = (left.reshape(count, -1, factors) @ found.covariance).reshape(left.shape)
+        covariance = self.own - self.own @ found.precision @ self.own
+        return mean, covariance + spread @ np.swapaxes(left, -1, -2)
+
+
+class WindowModel(NamedTuple):
+    """A Gaussian model of the scores of a table."""
+
+    curves: list[Curve]
+    factors: Factors
+
+    def scores_of(self, table: Float[np.ndarray, "T C"]) -> Float[np.ndarray, "T C"]:
+        return scores_of(self.curves, table)
+
+    def say(self, table: Float[np.ndarray, "T C"], seen: Bool[np.ndarray, "T C"]) -> Said:
+        """Return what the model says about a table of any length, window by window.
+
+        Of each window, the rows in the middle are kept.
+        """
+        rows, dtype = self.factors.own.shape[-1], self.factors.own.dtype
+        spans = list(windows(len(table), rows))
+        x = np.where(seen, self.scores_of(table), 0).astype(dtype)
+        short = max(0, rows - len(table))
+        x, seen = (np.pad(part, [(0, short), (0, 0)]) for part in (x, seen))
+        mean, blocks = np.empty(table.shape, dtype), []
+        for first in range(0, len(spans), AT_ONCE):
+            some = spans[first : first + AT_ONCE]
+            cut = [slice(start, start + rows) for start, _ in some]
+            means, covariances = self.factors.condition(
+                *(np.stack([part[at].T for at in cut]) for part in (x, seen))
+            )
+            for number, (start, kept) in enumerate(some):
+                inside = slice(kept.start - start, kept.stop - start)
+                mean[slice(*kept)] = means[number][:, inside].T
+                blocks.append((kept, covariances[number][:, inside, inside]))
+        return Said(mean, blocks)
+
+
+def scores_of(curves: list[Curve], table: Float[np.ndarray, "T C"]) -> Float[np.ndarray, "T C"]:
+    """Return the scores of a table; NaN stays."""
+    columns = zip(curves, table.T, strict=True)
+    return np.stack([curve.to_scores(column) for curve, column in columns], axis=1)
+
+
+def windows(length: int, rows: int) -> Iterator[tuple[int, Span]]:
+    """Yield where each window starts, and which rows of the table are filled there."""
+    start, done = 0, 0
+    while done < length:
+        last = start + rows >= length
+        start = max(0, min(start, length - rows))
+        stop = length if last else start + rows - rows // 4
+        yield start, Span(done, stop)
+        start, done = start + max(1, rows // 2), stop
