@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from caesura.hardware import Tuning
 from caesura.nets.batch import run_layer
-from caesura.nets.cells import LSTM, glorot
+from caesura.nets.cells import LSTM
+from caesura.nets.initial import glorot
 
 VOICES = 4
 LOWEST = 36  # MIDI number of the lowest pitch

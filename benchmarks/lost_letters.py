@@ -171,7 +171,8 @@ def plain(filler: caesura.Filler) -> caesura.Filler:
 def strategy_of(filler: caesura.Filler, given: argparse.Namespace) -> Any:
     if given.weight is None:
         return None
-    return type(filler.method("search").strategy)(weight=given.weight)
+    make: Any = type(filler.method("search").strategy)
+    return make(weight=given.weight)
 
 
 def merged(fill: Fill) -> list[tuple[str, float]]:

@@ -29,6 +29,7 @@ from caesura.kinds.series.columns import Column
 from caesura.kinds.series.experts import NAMES, between
 from caesura.modelfile import read_model
 from caesura.nets.columns import distributions
+from caesura.nets.eager import with_jax
 from caesura.nets.frames import Continuous
 from caesura.nets.rnn import Net, bidirectional
 from caesura.training.columns import objective, prepare
@@ -57,7 +58,7 @@ def main() -> None:
     check, tables = jnp.asarray(tables[:checked]), jnp.asarray(tables[checked:])
     net = make_net(given.hidden)
     if given.start:
-        net = read_model(given.start).nets["bidirectional"]
+        net = with_jax(read_model(given.start).nets["bidirectional"])
     tuning = tuning_for("float32")
     print(sum(a.size for a in jax.tree.leaves(net)), "weights", flush=True)
     steps = given.steps or paced(net, tables, tuning, given)

@@ -95,7 +95,13 @@ def measure() -> tuple[dict[str, float], dict[str, float]]:
         return of_step(stack) * sum(map(len, texts))
 
     def step(reader: Any, walks: Any) -> int:
-        return of_step(reader.net.forward) * sum(len(one.symbols) for one in walks)
+        cells = reader.net.forward.cells
+        from_itself, from_below = (
+            sum(weights.size for weights in some)
+            for some in ([cell.W_h for cell in cells], [cell.W_x for cell in cells[1:]])
+        )
+        parents = sum(len(set(one.parents.tolist())) for one in walks)
+        return from_itself * parents + from_below * sum(len(one.symbols) for one in walks)
 
     def predict_q(net: Any, walks: Any, t: int) -> int:
         lanes = sum(len(one.log_q) for one in walks if one.start.missing[t])

@@ -3,6 +3,7 @@
     CAESURA_DATA=data python benchmarks/series.py "ett point01" "beijing point01" --seeds 5
     python benchmarks/series.py "ett point01 steps=500" "ett point01 steps=900 dropout=0.2"
     python benchmarks/series.py "ett point01" --pypots  # and BRITS and SAITS; needs PyPOTS
+    python benchmarks/series.py "ett point01" "italy point01" --pool 30s --jobs 16
 
 A run is a set, a pattern of withheld entries, and fields of the recipe. If several of one set and
 pattern follow each other, each is trained on the first seed, and the one with the least error on
@@ -21,6 +22,12 @@ the withheld entries:
 - `linear`: the MAE of interpolation between the nearest entries of a window
 - `published`: the best of the benchmark's models
 
+With `--pool`, a Gaussian model of windows is fitted to the training part for so long, and pooled
+with the net as `SeriesImputer(adapt="full")` does it. Two more rows are written: of the Gaussian
+model alone, and of the pool with its share. Withheld entries of the validation part choose the
+share; no model has seen them. `--jobs` Gaussian models are fitted side by side, each on one core,
+while the nets are trained.
+
 Seconds are wall-clock, with compilation: of the training, and of all samples of all test windows;
 `CPU` is what the training took of all cores together, for machines that others use, too.
 """
@@ -30,7 +37,9 @@ import csv
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +49,11 @@ import numpy as np
 import tsi_bench
 from tsi_bench import Part, Seconds, Task
 
-from caesura.kinds.series.times import calendar_features
+from caesura.filler.rehearsal import CELLS, ROWS
+from caesura.filler.rehearsal import Part as Held
+from caesura.kinds.series.factors import WindowModel
+from caesura.kinds.series.pool import Gap, Pool
+from caesura.kinds.series.times import calendar_features, seconds_of
 from caesura.nets import bins
 from caesura.nets.architecture import Architecture
 from caesura.nets.rnn import Net
@@ -48,7 +61,9 @@ from caesura.scoring import scores
 from caesura.sequence import FrameSpec
 from caesura.strategies import BothWays, Window
 from caesura.training.loop import Data, fit
+from caesura.training.pooling import Drawn, choose_share
 from caesura.training.recipe import Recipe, choose, parse_setting
+from caesura.training.tuning import fit_model
 
 AT_ONCE = 16  # windows
 STRATEGY = BothWays()
@@ -94,13 +109,25 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--csv", type=Path, default=Path(os.devnull), help="all rows, as they come")
     parser.add_argument("--pypots", action="store_true")
+    parser.add_argument("--pool", type=seconds_of, help="fit a Gaussian model, too: so long")
+    parser.add_argument("--jobs", type=int, default=1, help="such models side by side")
     arguments = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", os.cpu_count())  # as the command line does
     runs = list(map(Run.parse, arguments.runs))
-    with open(arguments.csv, "w", newline="") as file:
-        table = Table(file)
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+    os.environ.update({} if arguments.pool is None else threads)  # of the other processes
+    others = ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn"))
+    with open(arguments.csv, "w", newline="") as file, others:
+        table, models = Table(file), {}
+        if arguments.pool is not None:
+            jax.devices()  # this process has its devices: the variable is for the others alone
+            models = {
+                (*task, seed): others.submit(fit_gaussian, *task, seed, arguments.pool)
+                for task in dict.fromkeys(run.task for run in runs)
+                for seed in range(arguments.seeds)
+            }
         for (name, pattern), tried in groupby(runs, lambda run: run.task):
-            measure(name, pattern, list(tried), arguments, table)
+            measure(name, pattern, list(tried), arguments, table, models)
 
 
 class Table:
@@ -119,7 +146,14 @@ class Table:
         print(f"| {' | '.join(told.get(column, '') for column in COLUMNS)} |", flush=True)
 
 
-def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Table) -> None:
+def measure(
+    name: str,
+    pattern: str,
+    tried: list[Run],
+    arguments: Any,
+    table: Table,
+    models: dict[tuple[str, str, int], "Future[Gaussian]"],
+) -> None:
     tasks = [tsi_bench.load(name, pattern, seed) for seed in range(arguments.seeds)]
     fitted = []
     for run in tried:
@@ -128,7 +162,12 @@ def measure(name: str, pattern: str, tried: list[Run], arguments: Any, table: Ta
             report(table, fitted[-1], tasks[0], 0, 0)
     best = min(fitted, key=lambda one: one.valid)
     for seed, task in enumerate(tasks):
-        report(table, train(best.run, task, seed) if seed else best, task, seed, arguments.samples)
+        one = train(best.run, task, seed) if seed else best
+        report(table, one, task, seed, arguments.samples)
+        if models:
+            report_pool(
+                table, one, task, seed, arguments.samples, models[name, pattern, seed].result()
+            )
         if arguments.pypots:
             import pypots_models
 
@@ -190,10 +229,72 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
     }
     if samples:
         started = time.monotonic()
-        drawn = fitted.ask(test, lambda net, window, _: draw_fills(net, window, samples))
+        drawn = draws_of(fitted, test, samples)
         row["sampling"] = f"{time.monotonic() - started:.1f}"
-        row |= judge(np.moveaxis(drawn, 1, 0), test)
+        row |= judge(drawn, test)
     table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
+
+
+class Gaussian(NamedTuple):
+    model: WindowModel
+    rounds: int
+    seconds: Seconds
+
+
+def fit_gaussian(name: str, pattern: str, seed: int, seconds: float) -> Gaussian:
+    """Fit a Gaussian model to the training part; some windows of the validation part say when it
+    is best."""
+    task, start = tsi_bench.load(name, pattern, seed), Seconds.now()
+    seen, (windows, steps, columns) = task.train.seen, task.valid.values.shape
+    runs = [np.concatenate(seen)] if task.joined else list(seen)
+    most = max(1, min(ROWS, CELLS // columns) // steps)
+    chosen = np.unique(np.linspace(0, windows - 1, most).round().astype(int)).tolist()
+    held = [Held(n, 0, task.valid.values[n], task.valid.withheld[n]) for n in chosen]
+    model, rounds = fit_model(runs, held, columns, steps, time.monotonic() + seconds, seed)
+    return Gaussian(model, rounds, start.passed())
+
+
+def report_pool(
+    table: Table, fitted: Fitted, task: Task, seed: int, samples: int, found: Gaussian
+) -> None:
+    """Report the Gaussian model alone, and its pool with the net."""
+    columns, valid = task.test.values.shape[2], task.valid
+    nets = [draws_of(fitted, part, samples) for part in (valid, task.test)]
+    alone = [
+        mixed(Pool(found.model, 1.0, columns), part, of_net, seed)
+        for part, of_net in zip((valid, task.test), nets, strict=True)
+    ]
+    at = valid.withheld
+    truth, column = valid.values[at], np.nonzero(at)[2]
+    share = choose_share(
+        Drawn(column, truth, np.zeros_like(truth), nets[0][:, at], alone[0][:, at])
+    )
+    pooled = mixed(Pool(found.model, share, columns), task.test, nets[1], seed)
+    names = (
+        f"gaussian, {found.rounds} rounds",
+        f"pool, {share}, {fitted.run.settings}".strip(", "),
+    )
+    seconds = found.seconds, fitted.seconds
+    for name, drawn, took in zip(names, (alone[1], pooled), seconds, strict=True):
+        row = {"model": name, **took.told(), **judge(drawn, task.test)}
+        table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
+
+
+def draws_of(fitted: Fitted, part: Part, samples: int) -> np.ndarray:
+    """Of the net: [samples, windows, T, D]."""
+    drawn = fitted.ask(part, lambda net, window, _: draw_fills(net, window, samples))
+    return np.moveaxis(drawn, 1, 0).astype(float)
+
+
+def mixed(pool: Pool, part: Part, drawn: np.ndarray, seed: int) -> np.ndarray:
+    """Draws of a net, some of them replaced by those of a Gaussian model."""
+    filled = drawn.copy()
+    for number, (values, missing) in enumerate(zip(part.values, part.withheld, strict=True)):
+        if missing.any():
+            rng = np.random.default_rng([seed, number])
+            of_window = pool.mix(rng, Gap(values, missing), drawn[:, number][:, missing])
+            filled[:, number][:, missing] = of_window
+    return filled
 
 
 def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:
