@@ -6,8 +6,9 @@ from scipy.stats import multivariate_normal, norm
 
 from caesura.filler.beside import Beside, Part, Pooled
 from caesura.filler.columns import quantiles_of
+from caesura.kinds.series.covariance import Covariance
 from caesura.kinds.series.curves import Curve, by_rank, straight
-from caesura.kinds.series.factors import Factors, WindowModel
+from caesura.kinds.series.factors import Factors, Gaussian, WindowModel
 from caesura.nets.heads.logistics import Logistics
 from caesura.sequence import Span
 from caesura.training.factors import (
@@ -31,8 +32,14 @@ def random_model(seed: int = 0) -> Factors:
     return Factors(rng.normal(size=(C, W, K)), root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(W))
 
 
-def whole(model: Factors) -> np.ndarray:
+def random_covariance(seed: int = 0) -> Covariance:
+    return Covariance(whole(random_model(seed)).reshape(C, W, C, W))
+
+
+def whole(model: Gaussian) -> np.ndarray:
     """The covariance of all numbers of a window, column by column."""
+    if isinstance(model, Covariance):
+        return model.whole.reshape(C * W, C * W)
     loadings = model.loadings.reshape(-1, model.loadings.shape[-1])
     covariance = loadings @ loadings.T
     rows = model.own.shape[-1]
@@ -42,16 +49,17 @@ def whole(model: Factors) -> np.ndarray:
     return covariance
 
 
-def some_windows(model: Factors, count: int, seed: int = 1) -> Windows:
+def some_windows(model: Gaussian, count: int, seed: int = 1) -> Windows:
     rng = np.random.default_rng(seed)
     covariance = whole(model)
     x = rng.multivariate_normal(np.zeros(len(covariance)), covariance, count)
-    x = x.reshape(count, *model.own.shape[:2])
-    seen = rng.random(x.shape) < 0.6
+    x = x.reshape(count, C, W)
+    # Some with most numbers seen, some with few.
+    seen = rng.random(x.shape) < rng.choice([0.3, 0.8], size=(count, 1, 1))
     return Windows(np.where(seen, x, 0), seen)
 
 
-def likelihood(model: Factors, windows: Windows) -> float:
+def likelihood(model: Gaussian, windows: Windows) -> float:
     covariance, total = whole(model), 0.0
     for x, seen in zip(*windows, strict=True):
         at = seen.reshape(-1)
@@ -62,9 +70,11 @@ def likelihood(model: Factors, windows: Windows) -> float:
     return total
 
 
-def test_conditional_means_and_covariances_are_those_of_the_formula():
-    model = random_model()
-    windows = some_windows(model, 5)
+@pytest.mark.parametrize("model", [random_model(), random_covariance()])
+def test_conditional_means_and_covariances_are_those_of_the_formula(model):
+    windows = some_windows(model, 20)
+    windows.x[0], windows.seen[0] = 0, False
+    windows.seen[1] = True
     means, covariances = model.condition(*windows)
     covariance = whole(model)
     for x, seen, mean, of_columns in zip(*windows, means, covariances, strict=True):

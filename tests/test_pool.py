@@ -12,8 +12,9 @@ from caesura.errors import CaesuraError
 from caesura.filler import Filler
 from caesura.kinds import Series
 from caesura.kinds.series import joint
+from caesura.kinds.series.covariance import Covariance
 from caesura.kinds.series.curves import Curve
-from caesura.kinds.series.factors import Factors, WindowModel, windows
+from caesura.kinds.series.factors import Factors, WindowModel, windows, with_type
 from caesura.kinds.series.pool import Gap, Pool
 from caesura.nets.bins import EDGES, find_bin
 from caesura.nets.frames import make_frame
@@ -22,7 +23,7 @@ from caesura.sklearn import SeriesImputer
 from caesura.training.pooling import Drawn, choose_share, hold_numbers
 from caesura.training.prepare import prepare
 from caesura.training.recipe import choose
-from test_factors import BENT, LINE, C, W, random_model, whole
+from test_factors import BENT, LINE, C, W, random_covariance, random_model, whole
 
 pytestmark = pytest.mark.usefixtures("few_rounds")
 
@@ -33,7 +34,7 @@ TINY |= {"validate_every": 2, "valid_steps": 20, "least_observed": 1}
 
 def given_seen(model: WindowModel, table: np.ndarray, missing: np.ndarray) -> tuple:
     """The mean and covariance of the missing scores, column by column, and the log-slopes."""
-    covariance = whole(model.factors)
+    covariance = whole(model.gaussian)
     columns = list(zip(model.curves, table.T, missing.T, strict=True))
     scores = np.concatenate([curve.to_scores(column) for curve, column, _ in columns])
     asked = missing.T.reshape(-1)
@@ -55,16 +56,21 @@ def direct(model: WindowModel, table: np.ndarray, missing: np.ndarray) -> float:
     return float(multivariate_normal.logpdf(truth, mean, covariance)) + slopes
 
 
-def test_densities_of_all_columns_together_are_those_of_the_formula():
-    model = WindowModel([LINE, BENT, LINE], random_model())
+GAUSSIANS = pytest.mark.parametrize("gaussian", [random_model(), random_covariance()])
+
+
+@GAUSSIANS
+def test_densities_of_all_columns_together_are_those_of_the_formula(gaussian):
+    model = WindowModel([LINE, BENT, LINE], gaussian)
     table, missing = some_table()
     found = joint.log_prob(model, table, ~missing, missing, np.stack([table, table + 1]))
     expected = [direct(model, np.where(missing, table + more, table), missing) for more in (0, 1)]
     assert found == pytest.approx(expected)
 
 
-def test_rows_of_different_windows_are_independent():
-    model = WindowModel([LINE] * C, random_model())
+@GAUSSIANS
+def test_rows_of_different_windows_are_independent(gaussian):
+    model = WindowModel([LINE] * C, gaussian)
     table, missing = some_table(9)
     expected = 0.0
     for start, kept in windows(9, W):
@@ -82,8 +88,9 @@ def test_rows_of_different_windows_are_independent():
     assert found == pytest.approx([expected])
 
 
-def test_draws_have_the_mean_and_covariance_of_the_formula():
-    model, count = WindowModel([LINE, BENT, LINE], random_model()), 20_000
+@GAUSSIANS
+def test_draws_have_the_mean_and_covariance_of_the_formula(gaussian):
+    model, count = WindowModel([LINE, BENT, LINE], gaussian), 20_000
     table, missing = some_table()
     drawn = joint.draw(model, np.random.default_rng(0), table, ~missing, count)
     assert np.allclose(drawn[:, ~missing], table[~missing])
@@ -103,6 +110,12 @@ def pool(share: float, columns: int = C, away: float = 0.0) -> Pool:
     factors = Factors(np.resize(factors.loadings, (columns, W, 2)), np.resize(factors.own, size))
     factors = Factors(*(part.astype(np.float32) for part in factors))
     return Pool(WindowModel([curve] * columns, factors), share, C)
+
+
+def covariance_pool(share: float) -> Pool:
+    one = pool(share)
+    gaussian = with_type(random_covariance(), np.float32)
+    return one._replace(model=one.model._replace(gaussian=gaussian))
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +164,8 @@ def test_all_answers_are_of_the_one_mixture(filler):
     given = np.where(missing, np.nan, table)
     far_away = pool(0.25, away=FAR)
     own = np.repeat(np.eye(W, dtype=np.float32)[None], C, axis=0)
-    alone = Factors(0 * far_away.model.factors.loadings, own)  # whatever is observed
-    both = replace(filler, pool=far_away._replace(model=far_away.model._replace(factors=alone)))
+    alone = Factors(0 * far_away.model.gaussian.loadings, own)  # whatever is observed
+    both = replace(filler, pool=far_away._replace(model=far_away.model._replace(gaussian=alone)))
     fill = both.fill(given, samples=4, draws=20)
     far = fill.drawn > FAR / 2
     assert (far == far[:, :1]).all()  # a fill comes from one of the two
@@ -201,10 +214,11 @@ def test_where_a_category_is_missing_the_net_fills_alone():
     assert both.log_prob(table, missing=missing) == net.log_prob(table, missing=missing)
 
 
-def test_a_saved_pool_is_the_same(filler, tmp_path):
+@pytest.mark.parametrize("make", [pool, covariance_pool])
+def test_a_saved_pool_is_the_same(filler, tmp_path, make):
     table, missing = numbers()
     given = np.where(missing, np.nan, table)
-    both = replace(filler, pool=pool(0.25))
+    both = replace(filler, pool=make(0.25))
     both.save(tmp_path / "a.model", dtype="float32")
     again = caesura.load(tmp_path / "a.model")
     fills = [one.fill(given, samples=2, draws=20) for one in (both, again)]
@@ -212,12 +226,18 @@ def test_a_saved_pool_is_the_same(filler, tmp_path):
     assert (fills[0].log_probs == fills[1].log_probs).all()
     both.save(tmp_path / "b.model", dtype="float16")  # the pool keeps its precision
     small = caesura.load(tmp_path / "b.model").pool
-    assert (small.model.factors.own == both.pool.model.factors.own).all()
+    kept = zip(small.model.gaussian, both.pool.model.gaussian, strict=True)
+    assert all((a == b).all() for a, b in kept)
 
 
 def not_positive(one: Pool) -> Pool:
-    factors = one.model.factors
-    return one._replace(model=one.model._replace(factors=factors._replace(own=-factors.own)))
+    factors = one.model.gaussian
+    return one._replace(model=one.model._replace(gaussian=factors._replace(own=-factors.own)))
+
+
+def no_covariance(one: Pool) -> Pool:
+    bad = Covariance(-random_covariance().whole.astype(np.float32))
+    return one._replace(model=one.model._replace(gaussian=bad))
 
 
 def falling(one: Pool) -> Pool:
@@ -225,7 +245,7 @@ def falling(one: Pool) -> Pool:
     return one._replace(model=one.model._replace(curves=curves))
 
 
-@pytest.mark.parametrize("spoil", [not_positive, falling])
+@pytest.mark.parametrize("spoil", [not_positive, no_covariance, falling])
 def test_a_pool_of_bad_numbers_is_refused(filler, tmp_path, spoil):
     replace(filler, pool=spoil(pool(0.25))).save(tmp_path / "a.model")
     with pytest.raises(CaesuraError, match="numbers that no Gaussian model has"):

@@ -1,6 +1,7 @@
 """The pretrained model for tables, tuned on a table within a time."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -69,7 +70,8 @@ def test_a_model_that_does_not_help_is_not_kept(monkeypatch):
             loadings = noise(size=model.loadings.shape).astype(np.float32)
             yield model._replace(loadings=loadings, own=0 * model.own + 0.01 * one)
 
-    monkeypatch.setattr(tuning, "rounds", bad)
+    monkeypatch.setattr(tuning.factors, "rounds", bad)
+    monkeypatch.setattr(tuning.covariance, "fitting_rows", lambda *_: 0)
     found = tune(filler, [table], 0.1)
     assert found.after == found.before
     assert found.filler.learnt.fitted.model is None
@@ -86,19 +88,22 @@ def test_a_table_of_two_numbers_has_nothing_to_learn_from():
 def test_what_is_held_out_is_not_learnt_from(monkeypatch):
     table = sums()
     filler = caesura.load("series").fitted([table])
-    seen = {}
+    learnt_from = []
 
-    def spy(runs, rows, seed):
-        seen["known"] = runs[0]
+    def spy(rounds, runs, rows, seed):
+        learnt_from.append(runs[0])
         return rounds(runs, rows, seed)
 
-    monkeypatch.setattr(tuning, "rounds", spy)
+    for module in (tuning.factors, tuning.covariance):
+        monkeypatch.setattr(module, "rounds", partial(spy, module.rounds))
     tune(filler, [table], 0.1)
     values = filler.kind.open(table).complete.values
     (part,) = parts_of([values], 6)
     assert part.hidden.sum() > 100
-    assert np.isnan(seen["known"][part.hidden]).all()
-    assert not np.isnan(seen["known"][~part.hidden & ~np.isnan(values)]).any()
+    assert len(learnt_from) == 4
+    for known in learnt_from:
+        assert np.isnan(known[part.hidden]).all()
+        assert not np.isnan(known[~part.hidden & ~np.isnan(values)]).any()
 
 
 def test_tables_that_follow_each_other_in_time_are_one():
@@ -177,13 +182,14 @@ def test_the_race_is_not_decided_by_the_first_rounds(monkeypatch):
 
     def error(model, *_):
         by_rank = len(model.curves[0].knots) > 2
-        return 0.19 if by_rank else 1 / float(model.factors.own[0, 0, 0])
+        return 0.19 if by_rank else 1 / float(model.gaussian.own[0, 0, 0])
 
     monkeypatch.setattr(tuning, "ROUNDS", 64)
-    monkeypatch.setattr(tuning, "rounds", counted)
+    monkeypatch.setattr(tuning.factors, "rounds", counted)
+    monkeypatch.setattr(tuning.covariance, "fitting_rows", lambda *_: 0)
     monkeypatch.setattr(tuning, "error_of", error)
     table = np.random.default_rng(0).normal(size=(300, 1))
     model, updates = tuning.fit_model([table], [], 1, 8, time.monotonic() + 600)
     assert updates == 64
     assert len(model.curves[0].knots) == 2
-    assert model.factors.own[0, 0, 0] == 64
+    assert model.gaussian.own[0, 0, 0] == 64

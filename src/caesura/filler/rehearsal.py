@@ -18,6 +18,7 @@ from caesura.nets.rnn import Net
 from caesura.sequence import Span
 
 ROWS, CELLS = 1024, 1 << 15  # looked at: of the middle of a long table, or of several tables
+TUNED = 4  # times as much is looked at to choose a Gaussian model and its shares
 SHARE = 0.15  # of the observed numbers of a column that are hidden
 STAY = 0.25  # of what is observed in a column is always left
 INTERVAL = 0.9
@@ -73,7 +74,9 @@ class Checked(NamedTuple):
     inside: float  # the share of hidden numbers in their intervals of 90 %
 
 
-def parts_of(tables: Sequence[Values], columns: int, seed: int = 0) -> list[Part]:
+def parts_of(
+    tables: Sequence[Values], columns: int, *, times: int = 1, seed: int = 0
+) -> list[Part]:
     """Hide some of what is observed in the first columns of tables.
 
     Parameters
@@ -83,11 +86,13 @@ def parts_of(tables: Sequence[Values], columns: int, seed: int = 0) -> list[Part
         one its middle.
     columns
         How many columns, the first, hold numbers; others are hidden together with them.
+    times
+        How many times as many rows are looked at as for a report.
     seed
         Of what is hidden.
     """
     rng = np.random.default_rng(seed)
-    most = min(ROWS, max(1, CELLS // tables[0].shape[1]))
+    most = times * min(ROWS, max(1, CELLS // tables[0].shape[1]))
     rows, chosen = 0, []
     for number in rng.permutation(len(tables)).tolist():
         first = max(0, (len(tables[number]) - most) // 2)

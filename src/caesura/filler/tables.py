@@ -28,6 +28,7 @@ from caesura.filler.passes import seed_of
 from caesura.filler.rehearsal import (
     AIMED,
     AIMED_POOLED,
+    TUNED,
     Checked,
     Rehearsal,
     Values,
@@ -228,7 +229,9 @@ class TableFiller(Filler):
         known = np.concatenate(tables)
         prior = learn_prior(np.nan_to_num(known), ~np.isnan(known))
         net, nothing = self.nets["bidirectional"], np.ones(known.shape[1])
-        rehearsal = Rehearsal(parts_of(tables, kind.numbers), kind.numbers, Fitted(prior, nothing))
+        times = 1 if model is None else TUNED
+        parts = parts_of(tables, kind.numbers, times=times)
+        rehearsal = Rehearsal(parts, kind.numbers, Fitted(prior, nothing))
         found, shares = rehearsal.fill(net), None
         if model is not None:
             pooled = rehearsal.with_model(model)

@@ -90,11 +90,16 @@ def draw_windows(
     return Windows(np.nan_to_num(x), ~np.isnan(x))
 
 
+def lines_of(windows: Windows) -> Float[np.ndarray, "B C W"]:
+    """Return windows whose gaps are filled by lines between neighbours."""
+    by_row = (np.swapaxes(part, 1, 2) for part in windows)
+    return np.swapaxes(between(*by_row), 1, 2)
+
+
 def begin(rng: np.random.Generator, windows: Windows) -> Factors:
     """Return the principal components of windows whose gaps are filled by lines."""
     count, columns, rows = windows.x.shape
-    x = np.swapaxes(windows.x, 1, 2)
-    lines = np.swapaxes(between(x, np.swapaxes(windows.seen, 1, 2)), 1, 2)
+    lines = lines_of(windows)
     flat = lines.reshape(count, -1).astype(windows.x.dtype)
     factors = min(FACTORS[flat.shape[1] > MANY], flat.shape[1] // 3, count // 4)
     # A random projection finds the largest components of a large matrix.

@@ -20,7 +20,7 @@ from caesura.filler.stretches import cut
 from caesura.kinds.series import Series
 from caesura.kinds.series.curves import Curve
 from caesura.kinds.series.experts import between
-from caesura.kinds.series.factors import Factors, WindowModel
+from caesura.kinds.series.factors import WindowModel, with_type
 from caesura.kinds.series.pool import Pool
 from caesura.scoring.scores import quantiles
 from caesura.sequence import Sequence as Steps
@@ -168,4 +168,4 @@ def _as_stored(model: WindowModel) -> WindowModel:
         Curve(*(part.astype(np.float32).astype(np.float64) for part in curve))
         for curve in model.curves
     ]
-    return WindowModel(curves, Factors(*(part.astype(np.float32) for part in model.factors)))
+    return WindowModel(curves, with_type(model.gaussian, np.float32))

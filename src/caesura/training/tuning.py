@@ -1,7 +1,8 @@
 """Tuning of the pretrained model for tables: a Gaussian model is fitted to the user's own tables.
 
 Some of what is observed is held out, as in a rehearsal, and a Gaussian model of windows is fitted
-to the rest: two at first, of the numbers as they are and of their ranks. The one that fills the
+to the rest. At first there are several: of the numbers as they are and of their ranks, each with
+factors and, if windows are small, with a covariance for every two numbers. The one that fills the
 held-out numbers best is kept. These numbers then say, column by column, how much it counts beside
 the pretrained net: if that is nothing, nothing changes.
 """
@@ -14,18 +15,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from caesura.filler.rehearsal import Part, Rehearsal, parts_of
+from caesura.filler.rehearsal import TUNED, Part, Rehearsal, parts_of
 from caesura.filler.tables import TableFiller
 from caesura.hardware import few_blas_threads
 from caesura.kinds.series import Series, TableItem
 from caesura.kinds.series.curves import Curve, by_rank, straight
-from caesura.kinds.series.factors import Factors, WindowModel, scores_of
-from caesura.training.factors import BATCH, Values, rounds, window_length
+from caesura.kinds.series.factors import Gaussian, WindowModel, scores_of
+from caesura.training import covariance, factors
+from caesura.training.factors import BATCH, Values, window_length
 from caesura.training.loop import Progress, Stopped
 from caesura.training.progress import Report
 
 CHECKS = 6
-RACE, OF_ALL = 4, 8  # rounds, and an eighth of all, after which only one of the two models goes on
+RACE, OF_ALL = 4, 8  # rounds, and an eighth of all for each rival, after which one model goes on
+PLENTY = 10  # windows for each of their numbers: then the fewer parameters of factors do not help
 ROUNDS = 400  # more do not change the model by much
 LAST = 4.0  # times as long as a rehearsal takes what is done at the end
 
@@ -43,7 +46,7 @@ class Try(NamedTuple):
     """A way to make scores of numbers, and the Gaussian models of these scores, round by round."""
 
     curves: list[Curve]
-    rounds: Iterator[Factors]
+    rounds: Iterator[Gaussian]
 
 
 def tune(
@@ -85,7 +88,7 @@ def tune(
     items = [kind.open(one) for one in tables]
     values = [item.complete.values for item in items]
     opened = time.monotonic()
-    parts = parts_of(values, kind.numbers)
+    parts = parts_of(values, kind.numbers, times=TUNED)
     held = Rehearsal(parts, kind.numbers, learnt.fitted)
     before = held.fill(filler.nets["bidirectional"]).error
     if not np.isfinite(before):  # nothing can be held out
@@ -134,10 +137,8 @@ def fit_model(
         As for `tune`.
     """
     started = time.monotonic()
-    tried = [
-        Try(curves, rounds([scores_of(curves, run) for run in runs], rows, seed))
-        for curves in both_curves(np.concatenate(runs), columns)
-    ]
+    tried = list(_tries(runs, columns, rows, seed))
+    race = (len(tried) - 1) / OF_ALL
     best, error, updates, checked = None, np.inf, 0, started
     with few_blas_threads():
         while True:
@@ -146,7 +147,7 @@ def fit_model(
                 raise Stopped
             updates, now = updates + 1, time.monotonic()
             last = updates == ROUNDS or now >= until
-            some = now - started >= (until - started) / OF_ALL or updates >= ROUNDS / OF_ALL
+            some = now - started >= race * (until - started) or updates >= race * ROUNDS
             decided = updates >= RACE and some and len(tried) > 1
             due = now - checked >= (until - started) / CHECKS
             if not (last or due or decided):
@@ -165,6 +166,18 @@ def fit_model(
                 report("tuning", Progress(updates, steps, found, found, speed, left, 0))
             if last:
                 return best, updates
+
+
+def _tries(runs: Sequence[Values], columns: int, rows: int, seed: int) -> Iterator[Try]:
+    """Yield the models that are tried."""
+    few = covariance.fitting_rows(rows, runs[0].shape[1])
+    windows, numbers = sum(len(run) - few + 1 for run in runs), few * runs[0].shape[1]
+    for curves in both_curves(np.concatenate(runs), columns):
+        scores = [scores_of(curves, run) for run in runs]
+        if few:
+            yield Try(curves, covariance.rounds(scores, few, seed))
+        if not few or windows < PLENTY * numbers:
+            yield Try(curves, factors.rounds(scores, rows, seed))
 
 
 def both_curves(table: Float[np.ndarray, "T C"], columns: int) -> tuple[list[Curve], list[Curve]]:

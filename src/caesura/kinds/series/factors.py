@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from caesura.kinds.series.covariance import Covariance
 from caesura.kinds.series.curves import Curve
 from caesura.sequence import Span
 
@@ -42,6 +43,11 @@ class Factors(NamedTuple):
 
     loadings: Float[np.ndarray, "C W K"]
     own: Float[np.ndarray, "C W W"]
+
+    @property
+    def rows(self) -> int:
+        """The length of a window."""
+        return self.own.shape[-1]
 
     def read(self, x: Float[np.ndarray, "B C W"], seen: Bool[np.ndarray, "B C W"]) -> Reading:
         """Return what windows tell about their factors; x must be zero where nothing is seen."""
@@ -72,12 +78,51 @@ class Factors(NamedTuple):
         covariance = self.own - self.own @ found.precision @ self.own
         return mean, covariance + spread @ np.swapaxes(left, -1, -2)
 
+    def draw(
+        self,
+        rng: np.random.Generator,
+        x: Float[np.ndarray, "C W"],
+        seen: Bool[np.ndarray, "C W"],
+        count: int,
+    ) -> Float[np.ndarray, "C W count"]:
+        """Return random courses of a window, given what is seen of it."""
+        found = self.read(x[None], seen[None])
+        free = rng.normal(size=(len(found.factors[0]), count))
+        shared = found.factors[0][:, None] + np.linalg.cholesky(found.covariance[0]) @ free
+        course = self.loadings @ shared
+        course += np.linalg.cholesky(self.own) @ rng.normal(size=(*x.shape, count))
+        # A draw of all numbers, moved by what it lacks of those that are seen (Matheron's rule).
+        return course + self.own @ (found.precision[0] @ (x[..., None] - course))
+
+    def log_density(
+        self, x: Float[np.ndarray, "n C W"], seen: Bool[np.ndarray, "C W"]
+    ) -> Float[np.ndarray, " n"]:
+        """Return the log-density of what is seen; x is zero elsewhere."""
+        found = self.read(np.zeros_like(x[:1]), seen[None])
+        both = seen[:, :, None] & seen[:, None, :]
+        own = np.where(both, self.own, np.eye(self.rows) * ~seen[:, :, None])
+        # The determinant of the whole covariance, from those of its parts.
+        size = np.linalg.slogdet(own)[1].sum() - np.linalg.slogdet(found.covariance[0])[1]
+        weighted = (found.precision[0] @ x[..., None])[..., 0]
+        explained = weighted.reshape(len(x), -1) @ self.loadings.reshape(-1, len(found.factors[0]))
+        squares = (weighted * x).sum(axis=(1, 2))
+        squares -= ((explained @ found.covariance[0]) * explained).sum(axis=1)
+        return -0.5 * (squares + size + seen.sum() * np.log(2 * np.pi))
+
+
+Gaussian = Factors | Covariance
+
+
+def with_type(gaussian: Gaussian, dtype: type[np.floating]) -> Gaussian:
+    """Return the parameters in another precision."""
+    return type(gaussian)(*(part.astype(dtype) for part in gaussian))
+
 
 class WindowModel(NamedTuple):
     """A Gaussian model of the scores of a table."""
 
     curves: list[Curve]
-    factors: Factors
+    gaussian: Gaussian
 
     def scores_of(self, table: Float[np.ndarray, "T C"]) -> Float[np.ndarray, "T C"]:
         return scores_of(self.curves, table)
@@ -87,7 +132,7 @@ class WindowModel(NamedTuple):
 
         Of each window, the rows in the middle are kept.
         """
-        rows, dtype = self.factors.own.shape[-1], self.factors.own.dtype
+        rows, dtype = self.gaussian.rows, self.gaussian[0].dtype
         spans = list(windows(len(table), rows))
         x = np.where(seen, self.scores_of(table), 0).astype(dtype)
         short = max(0, rows - len(table))
@@ -96,7 +141,7 @@ class WindowModel(NamedTuple):
         for first in range(0, len(spans), AT_ONCE):
             some = spans[first : first + AT_ONCE]
             cut = [slice(start, start + rows) for start, _ in some]
-            means, covariances = self.factors.condition(
+            means, covariances = self.gaussian.condition(
                 *(np.stack([part[at].T for at in cut]) for part in (x, seen))
             )
             for number, (start, kept) in enumerate(some):

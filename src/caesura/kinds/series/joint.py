@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from caesura.kinds.series.factors import Factors, WindowModel, windows
+from caesura.kinds.series.factors import WindowModel, windows, with_type
 from caesura.sequence import Span
 
 
@@ -32,15 +32,9 @@ def draw(
     count: int,
 ) -> Float[np.ndarray, "count T C"]:
     """Return random courses of a table, given what is seen of it."""
-    factors, drawn = _precise(model.factors), np.empty((count, *table.shape))
-    roots = np.linalg.cholesky(factors.own)
+    gaussian, drawn = with_type(model.gaussian, np.float64), np.empty((count, *table.shape))
     for one in _windows_of(model, table, seen):
-        found = factors.read(one.x[None], one.seen[None])
-        free = rng.normal(size=(len(found.factors[0]), count))
-        shared = found.factors[0][:, None] + np.linalg.cholesky(found.covariance[0]) @ free
-        course = factors.loadings @ shared + roots @ rng.normal(size=(*one.x.shape, count))
-        # A draw of all numbers, moved by what it lacks of those that are seen (Matheron's rule).
-        course += factors.own @ (found.precision[0] @ (one.x[..., None] - course))
+        course = gaussian.draw(rng, one.x, one.seen, count)
         drawn[:, slice(*one.kept)] = course[:, one.inside].transpose(2, 1, 0)
     for column, curve in enumerate(model.curves):
         drawn[..., column] = curve.to_numbers(drawn[..., column])
@@ -55,7 +49,8 @@ def log_prob(
     numbers: Float[np.ndarray, "n T C"],
 ) -> Float[np.ndarray, " n"]:
     """Return the log-density of numbers at the places that are asked for, given what is seen."""
-    factors, total = _precise(model.factors), np.zeros(len(numbers))
+    # In double precision, since densities are differences of large numbers.
+    gaussian, total = with_type(model.gaussian, np.float64), np.zeros(len(numbers))
     scores = np.zeros_like(numbers, np.float64)
     for column, curve in enumerate(model.curves):
         at = asked[:, column]
@@ -67,32 +62,16 @@ def log_prob(
         if here.any():
             x = np.repeat(one.x[None], len(numbers), axis=0)
             x[:, :, one.inside] += np.swapaxes(scores[:, slice(*one.kept)], 1, 2)
-            total += _log_density(factors, x, one.seen | here)
-            total -= _log_density(factors, one.x[None], one.seen)
+            total += gaussian.log_density(x, one.seen | here)
+            total -= gaussian.log_density(one.x[None], one.seen)
     return total
-
-
-def _log_density(
-    factors: Factors, x: Float[np.ndarray, "n C W"], seen: Bool[np.ndarray, "C W"]
-) -> Float[np.ndarray, " n"]:
-    """Return the log-density of what is seen; x is zero elsewhere."""
-    found = factors.read(np.zeros_like(x[:1]), seen[None])
-    both = seen[:, :, None] & seen[:, None, :]
-    own = np.where(both, factors.own, np.eye(x.shape[-1]) * ~seen[:, :, None])
-    # The determinant of the whole covariance, from those of its parts.
-    size = np.linalg.slogdet(own)[1].sum() - np.linalg.slogdet(found.covariance[0])[1]
-    weighted = (found.precision[0] @ x[..., None])[..., 0]
-    explained = weighted.reshape(len(x), -1) @ factors.loadings.reshape(-1, len(found.factors[0]))
-    squares = (weighted * x).sum(axis=(1, 2))
-    squares -= ((explained @ found.covariance[0]) * explained).sum(axis=1)
-    return -0.5 * (squares + size + seen.sum() * np.log(2 * np.pi))
 
 
 def _windows_of(
     model: WindowModel, table: Float[np.ndarray, "T C"], seen: Bool[np.ndarray, "T C"]
 ) -> Iterator[Window]:
     """Yield the windows of a table, the last rows of a short one with nothing seen."""
-    rows = model.factors.own.shape[-1]
+    rows = model.gaussian.rows
     x = np.where(seen, model.scores_of(np.where(seen, table, 0.0)), 0.0)
     short = [(0, max(0, rows - len(table))), (0, 0)]
     x, there = np.pad(x, short), np.pad(seen, short)
@@ -100,8 +79,3 @@ def _windows_of(
         at = slice(start, start + rows)
         inside = slice(kept.start - start, kept.stop - start)
         yield Window(at, kept, inside, x[at].T, there[at].T)
-
-
-def _precise(factors: Factors) -> Factors:
-    """Return the parameters in double precision: densities are differences of large numbers."""
-    return Factors(*(part.astype(np.float64) for part in factors))
