@@ -7,8 +7,9 @@ import pytest
 import caesura
 from caesura.filler import Request
 from caesura.filler.opening import open_request
-from caesura.filler.passes import PART, fill_pass, prepare
+from caesura.filler.passes import fill_pass, prepare
 from caesura.filler.shapes import shapes
+from caesura.filler.tasks import PART
 from caesura.hardware import sequence_length
 from caesura.strategies import NADE, SIR, Search
 from small_fillers import music_filler

@@ -5,9 +5,9 @@ from caesura.filler.fill import Fill
 from caesura.filler.filler import Filler
 from caesura.filler.loading import join, load
 from caesura.filler.marginals import Marginals
-from caesura.filler.passes import Method
 from caesura.filler.request import Request
 from caesura.filler.series_fill import SeriesFill
+from caesura.filler.tasks import Method
 
 __all__ = [
     "Asked",

@@ -17,11 +17,12 @@ from caesura.filler.describing import as_html, described
 from caesura.filler.fill import Fill
 from caesura.filler.marginals import Marginals
 from caesura.filler.opening import method_of, open_complete, open_request
-from caesura.filler.passes import Chances, Method, marginals_pass, score_pass, seed_of
+from caesura.filler.passes import Chances, marginals_pass, score_pass
 from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
 from caesura.filler.searching import search_states
 from caesura.filler.surprise import warn_if_strange
+from caesura.filler.tasks import Method, seed_of
 from caesura.kinds.base import Item
 from caesura.modelfile import Model, write_card, write_model
 from caesura.nets.bins import CENTRES

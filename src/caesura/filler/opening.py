@@ -6,12 +6,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from caesura.errors import CaesuraError, lookup, whole_number
-from caesura.filler.passes import Method, seed_of
 from caesura.filler.questions import questions_of
 from caesura.filler.request import Request, mask_of, split_missing
 from caesura.filler.running import Opened
 from caesura.filler.searching import draft_of
 from caesura.filler.stretches import cut
+from caesura.filler.tasks import Method, seed_of
 from caesura.kinds.base import Item
 from caesura.modelfile import Model
 from caesura.nets.eager import with_jax, with_numpy

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-from caesura.filler.passes import Method, Task, batches
 from caesura.filler.questions import Questions
 from caesura.filler.request import Request
 from caesura.filler.stretches import Stretch
+from caesura.filler.tasks import Method, Task, batches
 from caesura.kinds.base import Item
 from caesura.sequence import Sequence
 from caesura.strategies import Strategy

@@ -17,10 +17,11 @@ from jaxtyping import Float, Shaped
 
 from caesura.filler.candidates import Weighed
 from caesura.filler.draft import Draft, make_draft
-from caesura.filler.passes import Method, Task, prepare
+from caesura.filler.passes import prepare
 from caesura.filler.questions import Questions
 from caesura.filler.running import Opened, Report, Work, method_key, run_all
 from caesura.filler.stretches import Stretch
+from caesura.filler.tasks import Method, Task
 from caesura.kinds.text.automaton import Automaton
 from caesura.sequence import LONGEST_GAP, Span
 from caesura.strategies import Search

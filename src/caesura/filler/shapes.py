@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caesura.filler.passes import PART, Method, Task, fill_pass
+from caesura.filler.passes import fill_pass
 from caesura.filler.stretches import Stretch
+from caesura.filler.tasks import PART, Method, Task
 from caesura.hardware import sequence_length
 from caesura.kinds.base import Kind
 from caesura.sequence import Sequence, Span

@@ -24,7 +24,6 @@ from caesura.filler.columns import (
 )
 from caesura.filler.filler import Filler
 from caesura.filler.marginals import Marginals
-from caesura.filler.passes import seed_of
 from caesura.filler.rehearsal import (
     AIMED,
     AIMED_POOLED,
@@ -40,6 +39,7 @@ from caesura.filler.rehearsal import (
 from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Report
 from caesura.filler.series_fill import SeriesFill
+from caesura.filler.tasks import seed_of
 from caesura.kinds.series import Series, TableItem
 from caesura.kinds.series.experts import learn_prior
 from caesura.kinds.series.factors import WindowModel

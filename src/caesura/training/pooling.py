@@ -14,9 +14,10 @@ from jaxtyping import Float, Int
 
 from caesura.filler import Filler
 from caesura.filler.opening import method_of
-from caesura.filler.passes import Task, batches, fill_pass
+from caesura.filler.passes import fill_pass
 from caesura.filler.rehearsal import INTERVAL, SHARES, Part, parts_of
 from caesura.filler.stretches import cut
+from caesura.filler.tasks import Task, batches
 from caesura.kinds.series import Series
 from caesura.kinds.series.curves import Curve
 from caesura.kinds.series.experts import between
