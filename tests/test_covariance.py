@@ -57,8 +57,16 @@ def test_an_inverse_is_that_of_numpy():
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "fitting"),
-    [(48, 7, 48), (48, 20, 25), (26, 132, 0), (12, 13, 12), (5, 2, 5), (5, 110, 0)],
+    ("longest", "total", "columns", "rows"),
+    [
+        (9000, 9000, 1, 96),
+        (9000, 9000, 10, 40),
+        (9000, 9000, 50, 8),
+        (9000, 9000, 51, 0),
+        (12, 4800, 13, 12),
+        (300, 300, 2, 15),
+        (5, 5, 2, 5),
+    ],
 )
-def test_windows_have_a_limited_size(rows, columns, fitting):
-    assert fitting_rows(rows, columns) == fitting
+def test_windows_have_a_limited_size(longest, total, columns, rows):
+    assert fitting_rows(longest, total, columns) == rows

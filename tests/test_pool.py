@@ -308,8 +308,8 @@ def test_the_imputer_reports_what_the_pool_was_chosen_by(tmp_path):
     record = imputer.filler_.training["pool"]
     assert report["hidden"].sum() > 0
     errors = report.mul(report["hidden"], axis=0).select_dtypes("number").sum()
-    least = errors[["net_error", "gaussian_error"]].min()
-    assert errors["error"] <= least + 1e-9
+    # A half is chosen if it is hardly worse than the better of the two.
+    assert errors["error"] <= 1.1 * errors[["net_error", "gaussian_error"]].min()
     assert record["rounds"] == 3
     assert (imputer.filler_.pool is None) == (record["share"] == 0)
     imputer.filler_.save(tmp_path / "a.model")

@@ -5,7 +5,16 @@ import pytest
 
 import caesura
 from caesura.filler.columns import lanes_of, log_prob
-from caesura.filler.rehearsal import Rehearsed, gaps_of, hide, parts_of, report, spreads
+from caesura.filler.rehearsal import (
+    SHARES,
+    Rehearsed,
+    gaps_of,
+    hide,
+    parts_of,
+    report,
+    spreads,
+    steady_share,
+)
 from caesura.filler.tables import TableFiller
 from caesura.nets.bins import find_bin
 
@@ -145,3 +154,14 @@ def test_stretching_leaves_the_medians(stretched):
     np.testing.assert_allclose(wide.best[20:25], narrow.best[20:25], atol=1e-3)
     widths = [np.subtract(*fill.quantile([0.95, 0.05]))[20:25] for fill in (wide, narrow)]
     np.testing.assert_allclose(widths[0], 2.5 * widths[1], rtol=1e-3)
+
+
+def test_a_share_is_a_half_unless_another_one_is_surely_better():
+    rng = np.random.default_rng(0)
+    noise = 1 + 0.1 * rng.normal(size=(len(SHARES), 400))
+    worse = np.array([0.3, 0.2, 0.1, 0.0, 0.1])[:, None]  # the best share is three quarters
+    assert steady_share(noise + worse) == 0.75
+    assert steady_share(noise + 0.001 * worse) == 0.5
+    assert steady_share(np.ones((len(SHARES), 1))) == 0.5
+    never = np.array([0.0, 0.3, 0.3, 0.3, 0.3])[:, None]
+    assert steady_share(noise + never) == 0.0

@@ -159,8 +159,8 @@ def _with_share(lane: Lane, shares: Float[np.ndarray, " D"]) -> Lane:
 def choose_shares(rehearsal: Rehearsal, net: Net) -> Float[np.ndarray, " D"]:
     """Return how probable it should be that the Gaussian model is asked, for each column.
 
-    It is the share whose medians are nearest to the hidden numbers of the column. A column of few
-    hidden numbers leans on the others.
+    It is the share whose medians are nearest to the hidden numbers of the column, or one that is
+    nearer to a half and hardly worse. A column of few hidden numbers leans on the others.
     """
     errors, columns = [np.zeros((len(SHARES), 0))], [np.zeros(0, int)]
     for lanes in rehearsal.lanes.values():
@@ -179,9 +179,23 @@ def choose_shares(rehearsal: Rehearsal, net: Net) -> Float[np.ndarray, " D"]:
     each, column = np.concatenate(errors, axis=1), np.concatenate(columns)
     chosen = np.zeros(rehearsal.table.shape[1])
     for number in np.unique(column):
-        own = each[:, column == number].sum(axis=1) + FEW * each.mean(axis=1)
-        chosen[number] = SHARES[int(np.argmin(own))]
+        own = each[:, column == number]
+        lean = np.repeat(each.mean(axis=1, keepdims=True), FEW, axis=1)
+        chosen[number] = steady_share(np.concatenate([own, lean], axis=1))
     return chosen
+
+
+def steady_share(errors: Float[np.ndarray, "shares n"]) -> float:
+    """Return the one of `SHARES` with the least error, or one that is nearer to a half.
+
+    Its mean error is not above the least one by more than the standard error of the difference:
+    two models of equal weight are the safest, since other rows may differ from these.
+    """
+    best = int(np.argmin(errors.mean(axis=1)))
+    worse = errors - errors[best]
+    allowed = worse.std(axis=1) / np.sqrt(errors.shape[1])
+    steady = [s for s, ok in zip(SHARES, worse.mean(axis=1) <= allowed, strict=True) if ok]
+    return min(steady, key=lambda share: abs(share - 0.5))
 
 
 def _line(known: Values) -> Values:

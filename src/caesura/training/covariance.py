@@ -11,19 +11,19 @@ import numpy as np
 from jaxtyping import Float
 
 from caesura.kinds.series.covariance import Covariance, inverse
-from caesura.training.factors import NOISE, SHORTEST, Values, Windows, draw_windows, lines_of
+from caesura.training.factors import NOISE, Values, Windows, draw_windows, lines_of, window_length
 
-NUMBERS = 512  # in a window, at most: the time of a round grows with their third power
+LONGEST, NUMBERS = 96, 400  # rows and numbers of a window: a round takes the cube of the numbers
 BATCH = 256  # windows of a round
 FIRST = 2048  # windows that the covariance is begun with
 SPARE = 0.05  # of a variance, at the start: lines vary less than numbers do
 SLOWER, POWER = 4, 0.8  # of the steps: (1 + n / 4) ** -0.8
 
 
-def fitting_rows(rows: int, columns: int) -> int:
-    """Return how many rows a window has, at most as many as for factors; 0 if that is too few."""
-    fitting = min(rows, NUMBERS // columns)
-    return fitting if fitting >= min(rows, SHORTEST) else 0
+def fitting_rows(longest: int, total: int, columns: int) -> int:
+    """Return how many rows a window has; 0 if there are too many columns."""
+    rows = window_length(longest, total, columns, most=LONGEST, numbers=NUMBERS)
+    return rows if rows * columns <= NUMBERS else 0
 
 
 def rounds(runs: Sequence[Values], rows: int, seed: int) -> Iterator[Covariance]:

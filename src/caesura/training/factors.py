@@ -67,11 +67,19 @@ def rounds(runs: Sequence[Values], rows: int, seed: int) -> Iterator[Factors]:
         yield model
 
 
-def window_length(tables: Sequence[Values]) -> int:
-    """Return how many rows a window has: as many as the longest table, unless that is too much."""
-    longest, total = max(map(len, tables)), sum(map(len, tables))
-    most = min(LONGEST, NUMBERS // tables[0].shape[1], total // FEW)
-    return min(longest, max(SHORTEST, most))
+def window_length(
+    longest: int, total: int, columns: int, *, most: int = LONGEST, numbers: int = NUMBERS
+) -> int:
+    """Return how many rows a window has: as many as the longest table, unless that is too much.
+
+    Parameters
+    ----------
+    longest, total, columns
+        Of the tables: the rows of the longest, the rows of all, and the columns.
+    most, numbers
+        How many rows a window has at most, and about how many numbers.
+    """
+    return min(longest, max(SHORTEST, min(most, numbers // columns, total // FEW)))
 
 
 def draw_windows(

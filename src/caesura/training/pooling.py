@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from caesura.filler import Filler
 from caesura.filler.opening import method_of
 from caesura.filler.passes import fill_pass
-from caesura.filler.rehearsal import INTERVAL, SHARES, Part, parts_of
+from caesura.filler.rehearsal import INTERVAL, SHARES, Part, parts_of, steady_share
 from caesura.filler.stretches import cut
 from caesura.filler.tasks import Task, batches
 from caesura.kinds.series import Series
@@ -25,7 +25,6 @@ from caesura.kinds.series.factors import WindowModel, with_type
 from caesura.kinds.series.pool import Pool
 from caesura.scoring.scores import quantiles
 from caesura.sequence import Sequence as Steps
-from caesura.training.factors import window_length
 from caesura.training.loop import Data
 from caesura.training.prepare import Prepared
 from caesura.training.progress import Report
@@ -110,9 +109,9 @@ def pooled(
     assert isinstance(kind, Series)
     if not any(part.hidden[:, : kind.numbers].any() for part in held.parts):
         return filler  # nothing says that a pool would be better
-    rows, until = window_length(data.train), time.monotonic() + seconds
-    runs = [*data.train, *data.valid]
-    model, rounds = fit_model(runs, held.parts, kind.numbers, rows, until, seed, report, stop)
+    runs, until = [*data.train, *data.valid], time.monotonic() + seconds
+    longest = max(map(len, runs))
+    model, rounds = fit_model(runs, held.parts, kind.numbers, longest, until, seed, report, stop)
     model = _as_stored(model)
     drawn = draw_both(filler, Pool(model, 1.0, kind.numbers), held.parts, seed)
     share = choose_share(drawn)
@@ -124,8 +123,8 @@ def pooled(
 
 
 def choose_share(drawn: Drawn) -> float:
-    """Return the share of the Gaussian model whose medians are nearest to the numbers."""
-    return min(SHARES, key=lambda share: drawn.errors(share).mean())
+    """Return the share whose medians are nearest to the numbers, or one that is hardly worse."""
+    return steady_share(np.stack([drawn.errors(share) for share in SHARES]))
 
 
 def draw_both(filler: Filler, pool: Pool, parts: Sequence[Part], seed: int) -> Drawn:

@@ -99,8 +99,8 @@ def tune(
     started = time.monotonic()
     until = max(began + seconds / 2, began + seconds - LAST * (started - opened))
     runs = runs_of(items, known)
-    rows = window_length(values)
-    best, updates = fit_model(runs, parts, kind.numbers, rows, until, seed, report, stop)
+    longest = max(map(len, values))
+    best, updates = fit_model(runs, parts, kind.numbers, longest, until, seed, report, stop)
     tuned = replace(filler, learnt=filler.learn(kind, values, best))
     assert tuned.learnt is not None
     weights = [one.hidden for one in tuned.learnt.checked]
@@ -112,7 +112,7 @@ def fit_model(
     runs: Sequence[Values],
     parts: Sequence[Part],
     columns: int,
-    rows: int,
+    longest: int,
     until: float,
     seed: int = 0,
     report: Report | None = None,
@@ -129,15 +129,15 @@ def fit_model(
         is returned.
     columns
         How many of the columns, the first, hold numbers.
-    rows
-        The length of a window.
+    longest
+        The rows of the longest table that is filled: windows are not longer.
     until
         When to end, as `time.monotonic` says it.
     seed, report, stop
         As for `tune`.
     """
     started = time.monotonic()
-    tried = list(_tries(runs, columns, rows, seed))
+    tried = list(_tries(runs, columns, longest, seed))
     race = (len(tried) - 1) / OF_ALL
     best, error, updates, checked = None, np.inf, 0, started
     with few_blas_threads():
@@ -162,15 +162,16 @@ def fit_model(
             if report is not None:
                 each = (now - started) / updates
                 left = 0.0 if last else min(until - now, each * (ROUNDS - updates))
-                speed, steps = BATCH * rows / each, updates + round(left / each)
+                speed, steps = BATCH * best.gaussian.rows / each, updates + round(left / each)
                 report("tuning", Progress(updates, steps, found, found, speed, left, 0))
             if last:
                 return best, updates
 
 
-def _tries(runs: Sequence[Values], columns: int, rows: int, seed: int) -> Iterator[Try]:
+def _tries(runs: Sequence[Values], columns: int, longest: int, seed: int) -> Iterator[Try]:
     """Yield the models that are tried."""
-    few = covariance.fitting_rows(rows, runs[0].shape[1])
+    size = longest, sum(map(len, runs)), runs[0].shape[1]
+    rows, few = window_length(*size), covariance.fitting_rows(*size)
     windows, numbers = sum(len(run) - few + 1 for run in runs), few * runs[0].shape[1]
     for curves in both_curves(np.concatenate(runs), columns):
         scores = [scores_of(curves, run) for run in runs]
