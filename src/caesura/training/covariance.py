@@ -13,7 +13,7 @@ from jaxtyping import Float
 from caesura.kinds.series.covariance import Covariance, inverse
 from caesura.training.factors import NOISE, Values, Windows, draw_windows, lines_of, window_length
 
-LONGEST, NUMBERS = 96, 400  # rows and numbers of a window: a round takes the cube of the numbers
+LONGEST, NUMBERS = 96, 400  # of a window; the time of a round grows as the cube of NUMBERS
 BATCH = 256  # windows of a round
 FIRST = 2048  # windows that the covariance is begun with
 SPARE = 0.05  # of a variance, at the start: lines vary less than numbers do

@@ -22,7 +22,7 @@ from caesura.kinds.series import Series, TableItem
 from caesura.kinds.series.curves import Curve, by_rank, straight
 from caesura.kinds.series.factors import Gaussian, WindowModel, scores_of
 from caesura.training import covariance, factors
-from caesura.training.factors import BATCH, Values, window_length
+from caesura.training.factors import Values, window_length
 from caesura.training.loop import Progress, Stopped
 from caesura.training.progress import Report
 
@@ -47,6 +47,7 @@ class Try(NamedTuple):
 
     curves: list[Curve]
     rounds: Iterator[Gaussian]
+    steps: int  # that a round reads
 
 
 def tune(
@@ -162,7 +163,8 @@ def fit_model(
             if report is not None:
                 each = (now - started) / updates
                 left = 0.0 if last else min(until - now, each * (ROUNDS - updates))
-                speed, steps = BATCH * best.gaussian.rows / each, updates + round(left / each)
+                speed = sum(one.steps for one in tried) / each
+                steps = updates + round(left / each)
                 report("tuning", Progress(updates, steps, found, found, speed, left, 0))
             if last:
                 return best, updates
@@ -171,14 +173,16 @@ def fit_model(
 def _tries(runs: Sequence[Values], columns: int, longest: int, seed: int) -> Iterator[Try]:
     """Yield the models that are tried."""
     size = longest, sum(map(len, runs)), runs[0].shape[1]
-    rows, few = window_length(*size), covariance.fitting_rows(*size)
-    windows, numbers = sum(len(run) - few + 1 for run in runs), few * runs[0].shape[1]
+    rows, whole_rows = window_length(*size), covariance.fitting_rows(*size)
+    windows = sum(len(run) - whole_rows + 1 for run in runs)
     for curves in both_curves(np.concatenate(runs), columns):
         scores = [scores_of(curves, run) for run in runs]
-        if few:
-            yield Try(curves, covariance.rounds(scores, few, seed))
-        if not few or windows < PLENTY * numbers:
-            yield Try(curves, factors.rounds(scores, rows, seed))
+        if whole_rows:
+            yield Try(
+                curves, covariance.rounds(scores, whole_rows, seed), covariance.BATCH * whole_rows
+            )
+        if not whole_rows or windows < PLENTY * whole_rows * size[-1]:
+            yield Try(curves, factors.rounds(scores, rows, seed), factors.BATCH * rows)
 
 
 def both_curves(table: Float[np.ndarray, "T C"], columns: int) -> tuple[list[Curve], list[Curve]]:
