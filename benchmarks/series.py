@@ -38,6 +38,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
@@ -66,6 +67,7 @@ from caesura.training.recipe import Recipe, choose, parse_setting
 from caesura.training.tuning import fit_model
 
 AT_ONCE = 16  # windows
+WINDOWS = 20  # that go to another process together
 STRATEGY = BothWays()
 COLUMNS = ("set", "pattern", "seed", "model", "valid", "nats", "valid CRPS", "at once", "median")
 COLUMNS += ("mean", "CRPS", "50", "80", "95", "fit", "CPU", "sampling", "linear", "published")
@@ -127,7 +129,7 @@ def main() -> None:
                 for seed in range(arguments.seeds)
             }
         for (name, pattern), tried in groupby(runs, lambda run: run.task):
-            measure(name, pattern, list(tried), arguments, table, models)
+            measure(name, pattern, list(tried), arguments, table, models, others)
 
 
 class Table:
@@ -153,6 +155,7 @@ def measure(
     arguments: Any,
     table: Table,
     models: dict[tuple[str, str, int], "Future[Gaussian]"],
+    others: ProcessPoolExecutor,
 ) -> None:
     tasks = [tsi_bench.load(name, pattern, seed) for seed in range(arguments.seeds)]
     fitted = []
@@ -163,11 +166,10 @@ def measure(
     best = min(fitted, key=lambda one: one.valid)
     for seed, task in enumerate(tasks):
         one = train(best.run, task, seed) if seed else best
-        report(table, one, task, seed, arguments.samples)
+        drawn = report(table, one, task, seed, arguments.samples)
         if models:
-            report_pool(
-                table, one, task, seed, arguments.samples, models[name, pattern, seed].result()
-            )
+            found = models[name, pattern, seed].result()
+            report_pool(table, one, task, seed, drawn, found, others)
         if arguments.pypots:
             import pypots_models
 
@@ -215,7 +217,8 @@ def train(run: Run, task: Task, seed: int) -> Fitted:
     )
 
 
-def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) -> None:
+def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) -> np.ndarray:
+    """Report a net, and return its draws of the test part."""
     test = task.test
     row: dict[str, Any] = {
         "model": f"caesura {fitted.run.settings}".strip(),
@@ -227,12 +230,13 @@ def report(table: Table, fitted: Fitted, task: Task, seed: int, samples: int) ->
         "linear": tsi_bench.error(tsi_bench.interpolate(test.seen), test),
         "published": "{} {}".format(*tsi_bench.published(*fitted.run.task)),
     }
+    started = time.monotonic()
+    drawn = draws_of(fitted, test, samples) if samples else np.empty((0, *test.values.shape))
     if samples:
-        started = time.monotonic()
-        drawn = draws_of(fitted, test, samples)
         row["sampling"] = f"{time.monotonic() - started:.1f}"
         row |= judge(drawn, test)
     table.add(set=fitted.run.name, pattern=fitted.run.pattern, seed=seed, **row)
+    return drawn
 
 
 class Gaussian(NamedTuple):
@@ -255,13 +259,19 @@ def fit_gaussian(name: str, pattern: str, seed: int, seconds: float) -> Gaussian
 
 
 def report_pool(
-    table: Table, fitted: Fitted, task: Task, seed: int, samples: int, found: Gaussian
+    table: Table,
+    fitted: Fitted,
+    task: Task,
+    seed: int,
+    drawn_test: np.ndarray,
+    found: Gaussian,
+    others: ProcessPoolExecutor,
 ) -> None:
     """Report the Gaussian model alone, and its pool with the net."""
     columns, valid = task.test.values.shape[2], task.valid
-    nets = [draws_of(fitted, part, samples) for part in (valid, task.test)]
+    nets = [draws_of(fitted, valid, len(drawn_test)), drawn_test]
     alone = [
-        mixed(Pool(found.model, 1.0, columns), part, of_net, seed)
+        mixed(Pool(found.model, 1.0, columns), part, of_net, seed, others)
         for part, of_net in zip((valid, task.test), nets, strict=True)
     ]
     at = valid.withheld
@@ -269,7 +279,7 @@ def report_pool(
     share = choose_share(
         Drawn(column, truth, np.zeros_like(truth), nets[0][:, at], alone[0][:, at])
     )
-    pooled = mixed(Pool(found.model, share, columns), task.test, nets[1], seed)
+    pooled = mixed(Pool(found.model, share, columns), task.test, nets[1], seed, others)
     names = (
         f"gaussian, {found.rounds} rounds",
         f"pool, {share}, {fitted.run.settings}".strip(", "),
@@ -286,15 +296,23 @@ def draws_of(fitted: Fitted, part: Part, samples: int) -> np.ndarray:
     return np.moveaxis(drawn, 1, 0).astype(float)
 
 
-def mixed(pool: Pool, part: Part, drawn: np.ndarray, seed: int) -> np.ndarray:
+def mixed(
+    pool: Pool, part: Part, drawn: np.ndarray, seed: int, others: ProcessPoolExecutor
+) -> np.ndarray:
     """Draws of a net, some of them replaced by those of a Gaussian model."""
     filled = drawn.copy()
-    for number, (values, missing) in enumerate(zip(part.values, part.withheld, strict=True)):
-        if missing.any():
-            rng = np.random.default_rng([seed, number])
-            of_window = pool.mix(rng, Gap(values, missing), drawn[:, number][:, missing])
-            filled[:, number][:, missing] = of_window
+    numbers = np.flatnonzero(part.withheld.any(axis=(1, 2))).tolist()
+    gaps = [Gap(part.values[n], part.withheld[n]) for n in numbers]
+    of_net = [drawn[:, n][:, gap.missing] for n, gap in zip(numbers, gaps, strict=True)]
+    seeds = [[seed, n] for n in numbers]
+    answers = others.map(partial(mix, pool), seeds, gaps, of_net, chunksize=WINDOWS)
+    for n, gap, answer in zip(numbers, gaps, answers, strict=True):
+        filled[:, n][:, gap.missing] = answer
     return filled
+
+
+def mix(pool: Pool, seed: list[int], gap: Gap, drawn: np.ndarray) -> np.ndarray:
+    return pool.mix(np.random.default_rng(seed), gap, drawn)
 
 
 def judge(drawn: np.ndarray, part: Part) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
     python benchmarks/step_sizes.py --data DATA --out OUT --minutes 9       # the next call goes on
     python benchmarks/step_sizes.py --data DATA --out OUT --recipes paper-nade-masked paper-rnn
+    python benchmarks/step_sizes.py --data DATA --out OUT --short           # only the first step
     python benchmarks/step_sizes.py --data DATA --out OUT --toy             # small nets, on a CPU
 
 50 000 updates with each of nine step sizes take too long (docs/performance.md), so:
@@ -15,7 +16,8 @@
 4. The tables are measured, then the figures. OUT/reproduce.csv gets the results. Put an earlier
    table of results there to have its rows replaced.
 
-What is in OUT is not computed again.
+With `--short`, the nets of the first step are measured, and OUT/trials/reproduce.csv gets the
+results. What is in OUT is not computed again.
 """
 
 import argparse
@@ -76,6 +78,7 @@ def main() -> None:
     parser.add_argument("--trial-steps", type=int, default=3000, help="updates of a short training")
     parser.add_argument("--finalists", type=int, default=2, choices=(1, 2), help="trained in full")
     parser.add_argument("--nets", type=int, default=NETS, help="at most, in one program")
+    parser.add_argument("--short", action="store_true", help="train none in full")
     parser.add_argument("--toy", action="store_true")
     arguments = parser.parse_args()
     watch = Printing(time.monotonic() + 60 * arguments.minutes)
@@ -100,10 +103,10 @@ def main() -> None:
         for short, long in zip(tried, plan.trainings, strict=True)
     }
     write_tried(out / "step_sizes.csv", tried, chosen)
-    full = in_full(plan, chosen)
-    (out / "trainings.toml").write_text(as_toml(full), encoding="utf-8")
     print(f"\n{table(tried, chosen)}\n", flush=True)
-    if all(finish(full, items, out) for items in STAGES):
+    last, folder = (trials, out / "trials") if arguments.short else (in_full(plan, chosen), out)
+    (out / "trainings.toml").write_text(as_toml(last), encoding="utf-8")
+    if all(finish(last, items, folder) for items in STAGES):
         print("Everything is done.")
 
 

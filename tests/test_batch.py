@@ -85,6 +85,17 @@ def test_dropout_takes_its_share_and_keeps_the_mean():
     np.testing.assert_allclose(thinned[kept], whole[kept] / 0.75, rtol=1e-5)
 
 
+@pytest.mark.parametrize("missing_input", [None, "added"])
+def test_two_layers_with_dropout_learn_in_bfloat16_too(missing_input):
+    net = make("lstm", 2, missing_input)
+    exact, rounded = (
+        jax.grad(lambda net, t=tuning: weighed(together(net, t, dropout=0.2)))(net)
+        for tuning in (Tuning(), Tuning(dtype=jnp.bfloat16))
+    )
+    for a, b in zip(jax.tree.leaves(exact), jax.tree.leaves(rounded), strict=True):
+        np.testing.assert_allclose(b, a, atol=0.1)
+
+
 def loops(jaxpr) -> list:
     """All loops over time, however deep in other programs."""
     found = []

@@ -17,7 +17,7 @@ from caesura.later import Module, field, map_leaves, map_named
 from caesura.nets.architecture import describe
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import bidirectional
-from caesura.strategies import Search
+from caesura.strategies import STRATEGIES, Search
 from command_line import PATH
 from songs import ode_to_joy
 
@@ -64,6 +64,13 @@ def run(*words: str) -> list[str]:
     command = [sys.executable, "-c", PROGRAM, *words]
     done = subprocess.run(command, env=PATH, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()
+
+
+def test_every_strategy_can_be_made_before_jax_is_imported():
+    program = "from caesura.strategies import STRATEGIES; print([s() for s in STRATEGIES.values()])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str([strategy() for strategy in STRATEGIES.values()])
 
 
 def test_a_fill_of_a_text_needs_no_jax_and_is_that_of_the_library():

@@ -178,7 +178,8 @@ def _recur_backward(tuning: Tuning, residuals: Any, d_states: State) -> Any:
     else:
         d_u, d_a = d
         d_W_h, d_W_x = _of_weights(tuning, d_a, h), _of_weights(tuning, d_u, x)
-    return d_cell, d_W_h, d_W_x, None, tuning.einsum("tbi,ij->tbj", d_u, W_x), None
+    d_x = tuning.einsum("tbi,ij->tbj", d_u, W_x).astype(x.dtype)
+    return d_cell, d_W_h, d_W_x, None, d_x, None
 
 
 def _of_weights(

@@ -52,7 +52,7 @@ class Gibbs(Strategy):
     chains: int = field(static=True, default=100)
 
     def __check_init__(self) -> None:
-        if not isinstance(self.steps, Array):
+        if not isinstance(self.steps, jax.Array):
             whole_number("steps", self.steps, 1)
         whole_number("chains", self.chains, 1)
 
