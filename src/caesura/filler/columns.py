@@ -41,9 +41,9 @@ class Lane(NamedTuple):
 
     column: int
     rows: Span  # of the table that the window holds
-    inside: Span  # of these, those that are filled here
     frames: Float32[np.ndarray, "W D"]  # residuals of the base, and what informs about them
     missing: Bool[np.ndarray, " W"]
+    asked: Bool[np.ndarray, " W"]  # what is filled here of what is missing
     base: Float[np.ndarray, " W"]  # in the units of the table
     scale: float
     spread: float  # distributions are stretched so much, around their medians
@@ -52,9 +52,7 @@ class Lane(NamedTuple):
     @property
     def filled(self) -> Int[np.ndarray, " n"]:
         """The rows of the window that are filled here."""
-        here = np.zeros_like(self.missing)
-        here[slice(*self.inside)] = self.missing[slice(*self.inside)]
-        return np.flatnonzero(here)
+        return np.flatnonzero(self.asked)
 
 
 class Fitted(NamedTuple):
@@ -93,28 +91,42 @@ def lanes_of(
         frames = np.concatenate([(standard.x - experts.base)[..., None], experts.informing], -1)
         frames = np.clip(frames, -FARTHEST, FARTHEST).astype(np.float32)
         base = standard.location + standard.scale * experts.base
-        said = None if fitted.model is None else fitted.model.say(seen, observed)
-        for column in np.flatnonzero(here).tolist():
-            scale = float(standard.scale[0, column])
-            yield Lane(
+        asked = ~observed
+        asked[: inside.start], asked[inside.stop :] = False, False
+        lanes = [
+            Lane(
                 column,
                 rows,
-                inside,
                 frames[:, column],
                 ~observed[:, column],
+                asked[:, column],
                 base[:, column],
-                scale,
+                float(standard.scale[0, column]),
                 float(fitted.spread[column]),
-                _beside(fitted, said, column) if scale else None,
+                None,
             )
+            for column in np.flatnonzero(here).tolist()
+        ]
+        if fitted.model is not None and fitted.shares is not None:
+            said = fitted.model.say(seen, observed)
+            lanes = with_opinion(lanes, fitted.model, said, fitted.shares)
+        yield from lanes
 
 
-def _beside(fitted: Fitted, said: Said | None, column: int) -> Beside | None:
-    if said is None or fitted.model is None or fitted.shares is None or not fitted.shares[column]:
-        return None
-    blocks = [(rows, covariances[column]) for rows, covariances in said.blocks]
-    share, curve = float(fitted.shares[column]), fitted.model.curves[column]
-    return Beside(share, curve, said.mean[:, column], blocks)
+def with_opinion(
+    lanes: Iterable[Lane], model: WindowModel, said: Said, shares: Float[np.ndarray, " C"]
+) -> list[Lane]:
+    """Return the lanes of a window with what a Gaussian model has said about it.
+
+    It says nothing about columns that do not vary in the window, or that have no share.
+    """
+    found = []
+    for lane in lanes:
+        column, share = lane.column, float(shares[lane.column])
+        blocks = [(rows, covariances[column]) for rows, covariances in said.blocks]
+        beside = Beside(share, model.curves[column], said.mean[:, column], blocks)
+        found.append(lane._replace(beside=beside if share and lane.scale else None))
+    return found
 
 
 def count_lanes(missing: Bool[np.ndarray, "T C"]) -> int:
@@ -162,8 +174,10 @@ def located(
     found: Logistics | Pooled, lanes: list[Lane], levels: Float[np.ndarray, " n"]
 ) -> Answer:
     """Return quantiles of the numbers in some lanes, stretched and in the units of the table."""
-    middle, spread = _middles(found), _of_each(lanes, "spread")
-    numbers = middle + spread * (quantiles_of(found, levels) - middle)
+    numbers, spread = quantiles_of(found, levels), _of_each(lanes, "spread")
+    if (spread != 1).any():
+        middle = _middles(found)
+        numbers = middle + spread * (numbers - middle)
     base = np.concatenate([lane.base[lane.filled] for lane in lanes])
     places = np.concatenate([_places(lane) for lane in lanes])
     return Answer(places, base + _of_each(lanes, "scale") * numbers)
@@ -194,10 +208,9 @@ def distributions(
         frames = np.stack([lane.frames for lane in some], axis=1)
         missing = np.stack([lane.missing for lane in some], axis=1)
         found = one_pass(net, frames, missing)
-        # They come step by step; those outside of the filled rows are dropped.
+        # They come step by step; those that are not asked for are dropped.
         step, number = np.nonzero(missing)
-        inside = np.stack([[*lane.inside] for lane in some])[number]
-        kept = np.flatnonzero((step >= inside[:, 0]) & (step < inside[:, 1]))
+        kept = np.flatnonzero(np.stack([lane.asked for lane in some], axis=1)[step, number])
         order = kept[np.lexsort((step[kept], number[kept]))]
         ordered = Logistics(*(a[order] for a in found))
         if any(lane.beside is not None for lane in some):

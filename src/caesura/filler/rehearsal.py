@@ -4,14 +4,24 @@ What is hidden lies in gaps like those of the table. From the comparison comes a
 much wider the distributions of each column must be for their intervals to hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from caesura.filler.beside import Pooled
-from caesura.filler.columns import Fitted, Lane, distributions, lanes_of, located, quantiles
+from caesura.filler.columns import (
+    Fitted,
+    Lane,
+    distributions,
+    lanes_of,
+    located,
+    quantiles,
+    with_opinion,
+)
 from caesura.kinds.series.experts import between
 from caesura.kinds.series.factors import WindowModel
 from caesura.nets.rnn import Net
@@ -114,40 +124,56 @@ class Rehearsal:
     columns
         How many of them, the first, are compared.
     fitted
-        The means and scales of the columns, and perhaps a Gaussian model that is asked, too.
+        The means and scales of the columns.
     """
 
     def __init__(self, parts: Sequence[Part], columns: int, fitted: Fitted):
-        self.parts, self.columns, self.fitted = parts, columns, fitted
+        self.fitted = fitted
         self.table = np.concatenate([part.table for part in parts])
-        self.hidden = np.concatenate([part.hidden for part in parts])
+        self.known = np.concatenate([part.known for part in parts])
         self.line = np.concatenate([_line(part.known) for part in parts])
-        self.lanes: dict[int, list[Lane]] = {}  # by their length
+        self.lanes: list[Lane] = []
         above = 0
         for part in parts:
             for lane in lanes_of(part.known, part.hidden, fitted):
-                rows = Span(above + lane.rows.start, above + lane.rows.stop)
-                self.lanes.setdefault(len(lane.missing), []).append(lane._replace(rows=rows))
+                # What lacks anyway is not compared.
+                asked = lane.asked & part.hidden[slice(*lane.rows), lane.column]
+                if lane.column < columns and asked.any():
+                    rows = Span(above + lane.rows.start, above + lane.rows.stop)
+                    self.lanes.append(lane._replace(rows=rows, asked=asked))
             above += len(part.table)
+
+    @property
+    def equally_long(self) -> Iterator[list[Lane]]:
+        """The lanes, those together that are equally long."""
+
+        def length(lane: Lane) -> int:
+            return len(lane.missing)
+
+        for _, lanes in groupby(sorted(self.lanes, key=length), length):
+            yield list(lanes)
 
     def with_model(self, model: WindowModel) -> "Rehearsal":
         """Return the same numbers to be filled, with the opinion of a Gaussian model."""
-        each = np.ones(self.table.shape[1])
-        fitted = self.fitted._replace(model=model, shares=each)
-        return Rehearsal(self.parts, self.columns, fitted)
+        other, shares = copy(self), np.ones(self.table.shape[1])
+        by_window = [list(lanes) for _, lanes in groupby(self.lanes, lambda lane: lane.rows)]
+        known = [self.known[slice(*lanes[0].rows)] for lanes in by_window]
+        said = model.say_each(known, [~np.isnan(table) for table in known])
+        each = zip(by_window, said, strict=True)
+        other.lanes = [
+            lane for lanes, one in each for lane in with_opinion(lanes, model, one, shares)
+        ]
+        return other
 
     def fill(self, net: Net, shares: Float[np.ndarray, " D"] | None = None) -> Rehearsed:
         """Return what the net says about the hidden numbers, and with shares the Gaussian model."""
         nothing = np.zeros(0)
         found = [Rehearsed(nothing.astype(int), *([nothing] * 5))]
-        for lanes in self.lanes.values():
+        for lanes in self.equally_long:
             asked = lanes if shares is None else [_with_share(lane, shares) for lane in lanes]
             answer = quantiles(net, asked, np.array(LEVELS))
-            at = tuple(answer.places.T)
-            low, median, high = answer.values
-            all_of_it = Rehearsed(at[1], self.table[at], low, median, high, self.line[at])
-            # What lacks anyway is filled, too.
-            found.append(all_of_it.some(self.hidden[at] & (at[1] < self.columns)))
+            at, (low, median, high) = tuple(answer.places.T), answer.values
+            found.append(Rehearsed(at[1], self.table[at], low, median, high, self.line[at]))
         return Rehearsed(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -163,19 +189,16 @@ def choose_shares(rehearsal: Rehearsal, net: Net) -> Float[np.ndarray, " D"]:
     nearer to a half and hardly worse. A column of few hidden numbers leans on the others.
     """
     errors, columns = [np.zeros((len(SHARES), 0))], [np.zeros(0, int)]
-    for lanes in rehearsal.lanes.values():
+    for lanes in rehearsal.equally_long:
         for found, some in distributions(net, lanes):
             if not isinstance(found, Pooled):  # of columns that do not vary
                 continue
             tried = [found._replace(share=np.full(len(found.share), share)) for share in SHARES]
             answers = [located(one, some, np.array([0.5])) for one in tried]
             at = tuple(answers[0].places.T)
-            asked = rehearsal.hidden[at] & (at[1] < rehearsal.columns)
-            off = np.abs(
-                np.concatenate([answer.values for answer in answers]) - rehearsal.table[at]
-            )
-            errors.append(off[:, asked])
-            columns.append(at[1][asked])
+            medians = np.concatenate([answer.values for answer in answers])
+            errors.append(np.abs(medians - rehearsal.table[at]))
+            columns.append(at[1])
     each, column = np.concatenate(errors, axis=1), np.concatenate(columns)
     chosen = np.zeros(rehearsal.table.shape[1])
     for number in np.unique(column):

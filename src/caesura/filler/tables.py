@@ -27,9 +27,9 @@ from caesura.filler.marginals import Marginals
 from caesura.filler.rehearsal import (
     AIMED,
     AIMED_POOLED,
-    TUNED,
     Checked,
     Rehearsal,
+    Rehearsed,
     Values,
     choose_shares,
     parts_of,
@@ -221,29 +221,28 @@ class TableFiller(Filler):
     def _kind(self, tables: list[Any], fields: Mapping[str, Any]) -> Series:
         return Series.learn(tables, **{"least_observed": LEAST_OBSERVED, **self.fields, **fields})
 
-    def learn(self, kind: Series, tables: list[Values], model: WindowModel | None = None) -> Learnt:
-        """Return what standardised tables show about their columns.
-
-        With a Gaussian model, also how probable it is that this one is asked.
-        """
+    def learn(self, kind: Series, tables: list[Values]) -> Learnt:
+        """Return what standardised tables show about their columns."""
         known = np.concatenate(tables)
         prior = learn_prior(np.nan_to_num(known), ~np.isnan(known))
-        net, nothing = self.nets["bidirectional"], np.ones(known.shape[1])
-        times = 1 if model is None else TUNED
-        parts = parts_of(tables, kind.numbers, times=times)
-        rehearsal = Rehearsal(parts, kind.numbers, Fitted(prior, nothing))
-        found, shares = rehearsal.fill(net), None
-        if model is not None:
-            pooled = rehearsal.with_model(model)
-            chosen = choose_shares(pooled, net)
-            if (better := pooled.fill(net, chosen)).error < found.error:
-                found, shares = better, chosen
-        spread = np.ones(known.shape[1])
-        aimed = AIMED if shares is None else AIMED_POOLED
-        spread[: kind.numbers] = spreads(found, kind.numbers, aimed)
-        names = [column.name for column in kind.filled[: kind.numbers]]
-        model = None if shares is None else model
-        return Learnt(Fitted(prior, spread, model, shares), report(found, names, aimed))
+        fitted = Fitted(prior, np.ones(known.shape[1]))
+        rehearsal = Rehearsal(parts_of(tables, kind.numbers), kind.numbers, fitted)
+        return _learnt(kind, fitted, rehearsal.fill(self.nets["bidirectional"]))
+
+    def pooled(self, rehearsal: Rehearsal, alone: Rehearsed, model: WindowModel) -> "TableFiller":
+        """Return the filler with a Gaussian model beside its net, if that is better.
+
+        `alone` is what the net alone says about the numbers of the rehearsal.
+        """
+        net, fitted = self.nets["bidirectional"], rehearsal.fitted
+        beside = rehearsal.with_model(model)
+        shares = choose_shares(beside, net)
+        found = beside.fill(net, shares)
+        if found.error < alone.error:
+            fitted = fitted._replace(model=model, shares=shares)
+        else:
+            found = alone
+        return replace(self, learnt=_learnt(cast(Series, self.kind), fitted, found))
 
     def _open(self, data: Any) -> tuple[Series, TableItem, Learnt]:
         item = self.open(data)
@@ -281,6 +280,15 @@ class TableFiller(Filler):
         parts = (sequence.missing, best[None], grid, drawn)
         best, grid, drawn = _with_levels(kind, *parts)
         return _answer(kind, item, sequence, best[0], grid, drawn, scores, seed)
+
+
+def _learnt(kind: Series, fitted: Fitted, found: Rehearsed) -> Learnt:
+    """Return how wide the distributions must be, and how good they are, from a rehearsal."""
+    aimed = AIMED if fitted.model is None else AIMED_POOLED
+    spread = np.ones(len(fitted.spread))
+    spread[: kind.numbers] = spreads(found, kind.numbers, aimed)
+    names = [column.name for column in kind.filled[: kind.numbers]]
+    return Learnt(fitted._replace(spread=spread), report(found, names, aimed))
 
 
 def _check_strategy(strategy: str | Strategy | None) -> None:

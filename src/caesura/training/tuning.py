@@ -9,7 +9,6 @@ the pretrained net: if that is nothing, nothing changes.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ CHECKS = 6
 RACE, OF_ALL = 4, 8  # rounds, and an eighth of all for each rival, after which one model goes on
 PLENTY = 10  # windows for each of their numbers: then the fewer parameters of factors do not help
 ROUNDS = 400  # more do not change the model by much
-LAST = 4.0  # times as long as a rehearsal takes what is done at the end
+LAST = 2.5  # times as long as a rehearsal takes what is done at the end
 
 
 class Tuned(NamedTuple):
@@ -90,8 +89,10 @@ def tune(
     values = [item.complete.values for item in items]
     opened = time.monotonic()
     parts = parts_of(values, kind.numbers, times=TUNED)
-    held = Rehearsal(parts, kind.numbers, learnt.fitted)
-    before = held.fill(filler.nets["bidirectional"]).error
+    unstretched = learnt.fitted._replace(spread=np.ones_like(learnt.fitted.spread))
+    held = Rehearsal(parts, kind.numbers, unstretched)
+    alone = held.fill(filler.nets["bidirectional"])
+    before = alone.error
     if not np.isfinite(before):  # nothing can be held out
         return Tuned(filler, before, before, 0)
     known = [table.copy() for table in values]
@@ -102,7 +103,7 @@ def tune(
     runs = runs_of(items, known)
     longest = max(map(len, values))
     best, updates = fit_model(runs, parts, kind.numbers, longest, until, seed, report, stop)
-    tuned = replace(filler, learnt=filler.learn(kind, values, best))
+    tuned = filler.pooled(held, alone, best)
     assert tuned.learnt is not None
     weights = [one.hidden for one in tuned.learnt.checked]
     after = float(np.average([one.error for one in tuned.learnt.checked], weights=weights))
@@ -193,13 +194,16 @@ def both_curves(table: Float[np.ndarray, "T C"], columns: int) -> tuple[list[Cur
 
 def error_of(model: WindowModel, parts: Sequence[Part], columns: int) -> float:
     """Return the mean absolute error of the model on the numbers that are hidden in parts."""
+    known = [part.known for part in parts]
+    said = model.say_each(known, [~np.isnan(table) for table in known])
+    mean = np.concatenate([one.mean for one in said])
+    truth = np.concatenate([part.table for part in parts])
+    hidden = np.concatenate([part.hidden for part in parts])
     errors = []
-    for part in parts:
-        said = model.say(np.nan_to_num(part.known), ~np.isnan(part.known)).mean
-        for column in range(columns):
-            hidden = part.hidden[:, column]
-            numbers = model.curves[column].to_numbers(said[hidden, column])
-            errors.append(np.abs(numbers - part.table[hidden, column]))
+    for column in range(columns):
+        asked = hidden[:, column]
+        numbers = model.curves[column].to_numbers(mean[asked, column])
+        errors.append(np.abs(numbers - truth[asked, column]))
     return float(np.concatenate(errors).mean())
 
 

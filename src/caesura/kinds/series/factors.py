@@ -8,7 +8,7 @@ follows from the usual formulas, with the inverse of K times K numbers instead o
 are scores, which the curve of each column makes of what the table has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -132,23 +132,34 @@ class WindowModel(NamedTuple):
 
         Of each window, the rows in the middle are kept.
         """
+        return self.say_each([table], [seen])[0]
+
+    def say_each(
+        self,
+        tables: Sequence[Float[np.ndarray, "_ C"]],
+        seen: Sequence[Bool[np.ndarray, "_ C"]],
+    ) -> list[Said]:
+        """Return what the model says about each of some tables."""
         rows, dtype = self.gaussian.rows, self.gaussian[0].dtype
-        spans = list(windows(len(table), rows))
-        x = np.where(seen, self.scores_of(table), 0).astype(dtype)
-        short = max(0, rows - len(table))
-        x, seen = (np.pad(part, [(0, short), (0, 0)]) for part in (x, seen))
-        mean, blocks = np.empty(table.shape, dtype), []
+        spans = [(n, *span) for n, table in enumerate(tables) for span in windows(len(table), rows)]
+        scores = self.scores_of(np.concatenate(tables)).astype(dtype)
+        ends = np.cumsum([len(table) for table in tables])[:-1]
+        short = [[(0, max(0, rows - len(table))), (0, 0)] for table in tables]
+        known = [np.pad(part, by) for part, by in zip(seen, short, strict=True)]
+        x = [np.pad(part, by) for part, by in zip(np.split(scores, ends), short, strict=True)]
+        found = [Said(np.empty(table.shape, dtype), []) for table in tables]
         for first in range(0, len(spans), AT_ONCE):
             some = spans[first : first + AT_ONCE]
-            cut = [slice(start, start + rows) for start, _ in some]
-            means, covariances = self.gaussian.condition(
-                *(np.stack([part[at].T for at in cut]) for part in (x, seen))
+            here, there = (
+                np.stack([of[number][start : start + rows].T for number, start, _ in some])
+                for of in (known, x)
             )
-            for number, (start, kept) in enumerate(some):
+            means, covariances = self.gaussian.condition(np.where(here, there, 0), here)
+            for (number, start, kept), mean, spread in zip(some, means, covariances, strict=True):
                 inside = slice(kept.start - start, kept.stop - start)
-                mean[slice(*kept)] = means[number][:, inside].T
-                blocks.append((kept, covariances[number][:, inside, inside]))
-        return Said(mean, blocks)
+                found[number].mean[slice(*kept)] = mean[:, inside].T
+                found[number].blocks.append((kept, spread[:, inside, inside]))
+        return found
 
 
 def scores_of(curves: list[Curve], table: Float[np.ndarray, "T C"]) -> Float[np.ndarray, "T C"]:
