@@ -133,6 +133,19 @@ def test_a_table_of_any_length_is_filled_once(length):
     assert said.mean[seen] == pytest.approx(table[seen])
 
 
+@pytest.mark.parametrize("gaussian", [random_model(), random_covariance()], ids=["factors", "full"])
+def test_many_tables_are_filled_as_each_of_them(gaussian):
+    rng, model = np.random.default_rng(5), WindowModel([LINE] * C, gaussian)
+    tables = [rng.normal(size=(length, C)) for length in (2, 5, 9, 40)]
+    seen = [rng.random(table.shape) < 0.6 for table in tables]
+    for table, known, found in zip(tables, seen, model.say_each(tables, seen), strict=True):
+        alone = model.say(table, known)
+        np.testing.assert_allclose(found.mean, alone.mean, atol=1e-10)
+        for (rows, spread), (own_rows, own) in zip(found.blocks, alone.blocks, strict=True):
+            assert rows == own_rows
+            np.testing.assert_allclose(spread, own, atol=1e-10)
+
+
 def test_windows_begin_anywhere_and_short_tables_are_continued():
     rng = np.random.default_rng(0)
     long, short = np.arange(20.0)[:, None], np.array([[-1.0], [-2.0]])

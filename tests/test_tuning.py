@@ -9,8 +9,8 @@ import pytest
 
 import caesura
 from caesura.errors import CaesuraError
-from caesura.filler.columns import lanes_of, log_prob
-from caesura.filler.rehearsal import parts_of
+from caesura.filler.columns import lanes_of, log_prob, quantiles
+from caesura.filler.rehearsal import LEVELS, Rehearsal, parts_of
 from caesura.filler.tables import TableFiller
 from caesura.kinds.series.factors import Factors
 from caesura.kinds.series.times import seconds_of
@@ -57,6 +57,23 @@ def test_tuning_makes_a_filler_better(tuned):
     fitted = tuned.filler.learnt.fitted
     assert fitted.model is not None
     assert fitted.shares[3:].min() > 0
+
+
+def test_a_rehearsal_asks_what_a_fill_would(tuned):
+    """It keeps what the net sees, and asks only for what it compares."""
+    filler, (part,) = tuned.filler, parts_of([sums()], 6)
+    fitted, net = filler.learnt.fitted, filler.nets["bidirectional"]
+    alone = fitted._replace(model=None, shares=None)
+    found = Rehearsal([part], 6, alone).with_model(fitted.model).fill(net, fitted.shares)
+    answer = quantiles(net, lanes_of(part.known, part.hidden, fitted), np.array(LEVELS))
+    values = {tuple(at): of for at, of in zip(answer.places.tolist(), answer.values.T, strict=True)}
+    hidden = np.argwhere(part.hidden)
+    assert len(found.truth) == len(hidden)
+    direct = np.array([values[row, column] for row, column in hidden.tolist()])
+    rows = np.lexsort((part.table[part.hidden], hidden[:, 1]))
+    own = np.lexsort((found.truth, found.column))
+    said = np.stack([found.low, found.median, found.high], axis=1)
+    np.testing.assert_allclose(said[own], direct[rows], atol=1e-6)
 
 
 def test_a_model_that_does_not_help_is_not_kept(monkeypatch):
