@@ -81,9 +81,11 @@ def main() -> None:
     parser.add_argument("--gaps", type=int, default=50, help="of each length")
     parser.add_argument("--split", choices=["valid", "test"], default="test")
     parser.add_argument("--weight", type=float, help="of the bidirectional net in the search")
+    parser.add_argument("--no-echo", action="store_true", help="by the nets alone")
     parser.add_argument("--nats", action="store_true", help="those of the truth; takes longer")
     parser.add_argument("--lengths", type=numbers, default=tuple(range(1, 21)), help="'1-20'")
     parser.add_argument("--seed", type=int, default=0, help="of the places")
+    parser.add_argument("--seeds", type=int, default=1, help="unknown: so many, from --seed on")
     parser.add_argument("--save", action="store_true", help="keep the table for the card")
     parser.add_argument("--csv", type=Path, help="a line for each gap")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the gaps")
@@ -101,7 +103,8 @@ def main() -> None:
         note(machine)
         if given.save:
             print(table.getvalue())
-            said = f"(Split {given.split}, at most {given.gaps} gaps of each length; {machine}.)"
+            most = given.gaps * given.seeds
+            said = f"(Split {given.split}, at most {most} gaps of each length; {machine}.)"
             (RESULTS / f"papyri.{given.what}.md").write_text(f"{table.getvalue()}\n{said}\n")
     except CaesuraError as error:
         sys.exit(f"Error: {error}")
@@ -169,10 +172,11 @@ def plain(filler: caesura.Filler) -> caesura.Filler:
 
 
 def strategy_of(filler: caesura.Filler, given: argparse.Namespace) -> Any:
-    if given.weight is None:
+    if given.weight is None and not given.no_echo:
         return None
     make: Any = type(filler.method("search").strategy)
-    return make(weight=given.weight)
+    weight = {} if given.weight is None else {"weight": given.weight}
+    return make(echo=not given.no_echo, **weight)
 
 
 def merged(fill: Fill) -> list[tuple[str, float]]:
@@ -295,7 +299,8 @@ def editors(filler: caesura.Filler, texts: list[str], given: argparse.Namespace)
 def unknown(filler: caesura.Filler, texts: list[str], given: argparse.Namespace) -> None:
     """Gaps whose number of letters is not told."""
     pieces = [letters_of(filler.kind, text)[0] for text in texts]
-    places = [p for n in LENGTHS for p in at_random(pieces, n, given.gaps, given.seed)]
+    seeds = range(given.seed, given.seed + given.seeds)
+    places = [p for n in LENGTHS for s in seeds for p in at_random(pieces, n, given.gaps, s)]
     strategy = strategy_of(filler, given)
     requests = [
         caesura.Request(
