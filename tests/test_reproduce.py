@@ -142,6 +142,25 @@ def test_only_what_is_missing_is_computed_and_comes_out_the_same(copy):
     assert len(rows_of(copy / "out/reproduce.csv")) == count + 1
 
 
+def test_figure_3_takes_what_table_1_has_and_measuring_gives_the_same(copy):
+    def at_six_steps():
+        results = Results(copy / "out/reproduce.csv")
+        (row,) = (r for r in results if (r.item, r.strategy, r.x) == ("figure3", "gsn", 6))
+        return row
+
+    plan = copy / "plan.toml"
+    plan.write_text(plan.read_text().replace("limits = { wiki96 = 20 }\ngibbs", "gibbs"))
+    told = ask(copy, "figure3")
+    assert (told["trained"], told["computed"], told["found"]) == (0, 1, 2)  # three Gibbs steps
+    taken = at_six_steps()
+    assert (taken.value, taken.seconds) == (value(copy, "table1", "wiki96", "gsn", "nade")[0], 0)
+    for item in ("table1", "figure3"):
+        without_row(copy, item, "wiki96", "gsn", "nade")
+    told = ask(copy, "figure3")
+    assert (told["trained"], told["computed"], told["found"]) == (0, 2, 1)
+    assert at_six_steps().value == pytest.approx(taken.value, rel=1e-6)
+
+
 def test_other_settings_replace_a_result_and_other_fields_train_anew(copy):
     count = len(rows_of(copy / "out/reproduce.csv"))
     plan = copy / "plan.toml"

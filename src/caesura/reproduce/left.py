@@ -46,8 +46,8 @@ def estimate(plan: Plan, items: Collection[str], results: Results, trainer: Trai
         tasks = all_tasks(plan, items, subject)
         left = [task for task in tasks if not results.hold(task.identities(itself))]
         for task in left:
-            same = (r.seconds for r in here if (r.item, r.strategy) == (task.item, task.strategy))
-            times += [_mean(same)] * len(task.xs)
+            alike = [r for r in here if (r.item, r.strategy) == (task.item, task.strategy)]
+            times += [_mean(r.seconds for r in alike if r.seconds)] * len(task.xs)
             count += len(task.xs)
         if isinstance(subject, Pair) or trainer.done(subject):
             continue

@@ -38,11 +38,18 @@ class Task(NamedTuple):
     xs: tuple[int | None, ...]
     settings: str  # everything that the results depend on besides the net, the data and the seed
     measure: Callable[[Filler, Sequences, Report], list[Measured]]
+    table1: str | None = None  # the settings with which Table 1 has the same result
 
     def identities(self, training: Identity) -> list[Identity]:
         """Return the identities of the results, given that of the training."""
         of_task = training._replace(item=self.item, strategy=self.strategy, settings=self.settings)
         return [of_task._replace(x=x) for x in self.xs]
+
+    def in_table1(self, training: Identity) -> Identity | None:
+        """Return the identity of the same result in Table 1, if it can have it."""
+        if self.table1 is None:
+            return None
+        return training._replace(item="table1", strategy=self.strategy, settings=self.table1)
 
 
 class Gaps(NamedTuple):
@@ -130,7 +137,8 @@ def _figure2(plan: Plan, subject: Subject) -> Iterator[Task]:
 def _figure3(plan: Plan, subject: Subject) -> Iterator[Task]:
     for name in _among(subject, "nade"):
         gaps = _gaps(plan, "figure3", subject, name)
-        yield Task("figure3", name, (None,), words(gaps.settings), partial(_whole, gaps))
+        settings = words(gaps.settings)
+        yield Task("figure3", name, (None,), settings, partial(_whole, gaps), settings)
     for name in _among(subject, "gsn"):
         gaps = _gaps(plan, "figure3", subject, name)
         settings = words(gaps.settings | {"steps": None})  # they are the x
@@ -138,7 +146,8 @@ def _figure3(plan: Plan, subject: Subject) -> Iterator[Task]:
             # As an array: one compiled program for all of them.
             chosen = options_of(gaps.strategy) | {"steps": jnp.asarray(steps)}
             some = gaps._replace(strategy=GSN(**chosen))
-            yield Task("figure3", name, (steps,), settings, partial(_whole, some))
+            same = words(gaps.settings | {"steps": steps})
+            yield Task("figure3", name, (steps,), settings, partial(_whole, some), same)
 
 
 MAKERS: dict[str, Callable[[Plan, Subject], Iterator[Task]]] = {

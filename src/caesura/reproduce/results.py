@@ -84,6 +84,10 @@ class Results:
         """Return whether all of these results are there."""
         return {row.identity for row in self.rows}.issuperset(identities)
 
+    def find(self, identity: Identity | None) -> Result | None:
+        """Return the result with this identity, if there is one."""
+        return next((row for row in self.rows if row.identity == identity), None)
+
     def add(self, new: list[Result]) -> None:
         """Add the results of one place on the page, and write the file.
 
