@@ -3,6 +3,7 @@
     python benchmarks/lengths.py --data DATA                      # the model text
     python benchmarks/lengths.py --data DATA --model papyri
     python benchmarks/lengths.py --data DATA --workers 14         # as many processes
+    python benchmarks/lengths.py --data DATA --write MODEL.safetensors
 
 Gaps of 1 to 12 characters (of papyri, 1 to 10 letters) are cut out of validation texts, with pages
 around them. A search fills a gap of every length. "The forward net" compares lengths by p(what
@@ -10,12 +11,17 @@ follows), the sum of p(x, what follows) over all fills x. "Both nets" compares t
 the sum of √(p(x, what follows) · q(x)), where q is the bidirectional net. With echoes, both are
 multiplied by the normaliser of the echoes. `stated` is the mean probability of the first length,
 or of the first three: with a calibrated model, it is the share of gaps in which it is right.
+`power` is the power of all that which makes the true lengths most probable. `--write` writes the
+model with the one of the forward net with echoes, which is how the library compares lengths
+(`length_power`).
 """
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import cache, partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import decoding
@@ -30,6 +36,7 @@ from caesura.strategies import Search
 from caesura.strategies.normaliser import sum_over_fills
 
 LENGTHS = {"text": range(1, 13), "papyri": range(1, 11)}
+POWERS = [number / 20 for number in range(6, 27)]
 WAYS = ("the forward net", "both nets", "the forward net, echoes", "both nets, echoes")
 
 
@@ -67,6 +74,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=5, help="of the places")
     parser.add_argument("--data", help="the data directory")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--write", type=Path, help="the model with its power, in bfloat16")
     given = parser.parse_args()
     places, lengths = hide(given), LENGTHS[given.model]
     with ProcessPoolExecutor(given.workers, get_context("spawn")) as workers:
@@ -77,17 +85,37 @@ def main() -> None:
                 note(f"{number} of {len(places)}")
     scores = np.array(rows)  # [places, lengths, ways]
     truth = np.array([lengths.index(len(place.truth)) for place in places])
-    head("lengths by", "first, %", "stated, %", "first three, %", "stated, %", "nats")
+    head("lengths by", "power", "first, %", "stated, %", "first three, %", "stated, %", "nats")
+    best = {}
     for way, name in enumerate(WAYS):
-        log_prob = scores[:, :, way] - np.logaddexp.reduce(scores[:, :, way], axis=1)[:, None]
-        own = np.take_along_axis(log_prob, truth[:, None], axis=1)
-        rank = np.sum(log_prob > own, axis=1)
-        chances = -np.sort(-np.exp(log_prob), axis=1)
-        cells = []
-        for top in (1, 3):
-            cells += [share((rank < top).tolist()), f"{100 * chances[:, :top].sum(1).mean():.1f}"]
-        line(name, *cells, f"{-own.mean():.3f}")
+        best[name] = min(POWERS, key=lambda power: nats(power * scores[:, :, way], truth))
+        for power in (1.0, best[name]):
+            line(name, f"{power:.2f}", *judged(power * scores[:, :, way], truth))
     print(f"\n{len(places)} gaps, --seed {given.seed}.")
+    if given.write:
+        model = loaded(given.model)
+        fitted = {"search": {"length_power": best["the forward net, echoes"]}}
+        training = model.training | {"strategy_options": fitted}
+        replace(model, training=training).save(given.write, dtype="bfloat16")
+
+
+def judged(scores: np.ndarray, truth: np.ndarray) -> list[str]:
+    """Return how often the first length is right, and the first three, as said and as it is."""
+    log_prob = normalised(scores)
+    rank = np.sum(log_prob > np.take_along_axis(log_prob, truth[:, None], axis=1), axis=1)
+    chances = -np.sort(-np.exp(log_prob), axis=1)
+    cells = []
+    for top in (1, 3):
+        cells += [share((rank < top).tolist()), f"{100 * chances[:, :top].sum(1).mean():.1f}"]
+    return [*cells, f"{nats(scores, truth):.3f}"]
+
+
+def nats(scores: np.ndarray, truth: np.ndarray) -> float:
+    return -float(np.take_along_axis(normalised(scores), truth[:, None], axis=1).mean())
+
+
+def normalised(scores: np.ndarray) -> np.ndarray:
+    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
 
 
 def hide(given: argparse.Namespace) -> list[Hidden]:

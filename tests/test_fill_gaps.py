@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -211,6 +212,29 @@ def test_lengths_are_weighed_by_both_nets(random):
         for parts, chance in problem.by_parts().items()
     }
     assert_readings(gap, fills)
+
+
+def test_lengths_of_a_calibrated_model_are_less_sure(random):
+    evidence = {n: make_problem("cab" + "_" * n + "bca").evidence for n in (1, 2, 3)}
+    lengths = ranked({n: one**0.5 for n, one in evidence.items()})
+    (gap,) = random.fill("cab{1-3}bca", strategy=replace(EVERYTHING, length_power=0.5)).gaps
+    assert gap.lengths == pytest.approx(lengths, abs=1e-4)
+
+
+def test_a_model_has_options_that_were_fitted_to_it(markov, tmp_path):
+    fitted = {"strategy_options": {"search": {"length_power": 0.5}}}
+    replace(markov, training=markov.training | fitted).save(tmp_path / "a.model")
+    model = caesura.load(tmp_path / "a.model")
+    assert model.method().strategy == model.method("search").strategy == Search(length_power=0.5)
+    assert model.method(Search()).strategy.length_power == 1
+
+
+@pytest.mark.parametrize("wrong", [{"search": {"power": 1}}, {"search": 3}, [2]])
+def test_options_that_a_strategy_does_not_know(markov, wrong):
+    model = replace(markov, training={"strategy_options": wrong})
+    with pytest.raises(CaesuraError) as error:
+        model.fill("ab_cd")
+    assert "options for the strategy 'search'" in checked(error.value)
 
 
 def test_perhaps_nothing_is_missing(markov):

@@ -46,7 +46,9 @@ class Filler(Model[Net]):
     strategy : str
         The name of the default strategy.
     training : dict
-        How the model was trained, as values that JSON can hold.
+        How the model was trained, as values that JSON can hold. `strategy_options`, by the name of
+        a strategy, are options that were fitted to the model: a strategy that is given by its
+        name has them.
     pool : Pool or None
         For tables: a Gaussian model that is pooled with the net.
 

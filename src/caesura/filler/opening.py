@@ -34,8 +34,7 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
     """Return the strategy with the net it works on; an error if the model cannot serve it."""
     if not isinstance(strategy, Strategy):
         name = model.strategy if strategy is None else strategy
-        make = lookup(STRATEGIES, name, "strategy")
-        strategy = make(**model.kind.strategy_options.get(name, {}))
+        strategy = _make(model, name)
     names: tuple[NetName, ...] = (
         ("forward", "bidirectional") if strategy.net == "pair" else (strategy.net,)
     )
@@ -56,6 +55,18 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
             compiled[name] = with_jax(model.nets[name])
     net = _joined([compiled[name] for name in names])
     return Method(strategy, net, model.kind, pool=model.pool)
+
+
+def _make(model: Model[Net], name: str) -> Strategy:
+    """Return a strategy with the options of the kind, and with those fitted to the model."""
+    options = dict(model.kind.strategy_options.get(name, {}))
+    fitted = model.training.get("strategy_options", {})
+    try:
+        return lookup(STRATEGIES, name, "strategy")(**options, **fitted.get(name, {}))
+    except (AttributeError, TypeError) as error:
+        raise CaesuraError(
+            f"The model has options for the strategy '{name}' that it does not know: {fitted}."
+        ) from error
 
 
 def _joined(nets: list[Net]) -> Nets:

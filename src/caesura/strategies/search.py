@@ -1,5 +1,6 @@
 """`search`: a beam search for the most probable fills, by both nets together."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -77,7 +78,7 @@ class Search(Strategy):
     the nets do not know can be probable, and a word that is usual everywhere gains less.
 
     Lengths of a gap are compared by p(what follows), which is the sum of p(x, what follows) over
-    all fills of that length, times the normaliser of the echoes.
+    all fills of that length, times the normaliser of the echoes, to the power of `length_power`.
 
     Parameters
     ----------
@@ -98,6 +99,9 @@ class Search(Strategy):
         are dropped, also in the gap. With 0, all echoes and all that are `within` reach are kept.
     echo
         Whether echoes count (default true). Several gaps that are searched as one have none.
+    length_power
+        With 1, the default, lengths have their exact probabilities if the nets are exact. Nets that
+        are too sure have a smaller one. A model file can say which: see `Filler.training`.
 
     Examples
     --------
@@ -116,6 +120,7 @@ class Search(Strategy):
     within: float = field(static=True, default=8.0)
     negligible: float = field(static=True, default=0.001)
     echo: bool = field(static=True, default=True)
+    length_power: float = field(static=True, default=1.0)
 
     def __check_init__(self) -> None:
         whole_number("width", self.width, 1)
@@ -129,6 +134,10 @@ class Search(Strategy):
             )
         if not 0 <= self.weight <= 1:
             raise CaesuraError(f"The option 'weight' must be from 0 to 1, not {self.weight!r}.")
+        if not 0 < self.length_power < math.inf:
+            raise CaesuraError(
+                f"The option 'length_power' must be above 0, not {self.length_power!r}."
+            )
 
     def check(self, net: Any) -> None:
         if not isinstance(net, Pair):
@@ -273,7 +282,7 @@ class Search(Strategy):
             log_weight=log_weight - log_mass,
             log_prob=np.logaddexp(log_prob, log_echo) - log_mass,
             standard_error=summed.standard_error,
-            log_evidence=evidence.log_total + log_mass,
+            log_evidence=self.length_power * (evidence.log_total + log_mass),
             log_total=summed.log_total + log_mass,
         )
 
