@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import caesura
@@ -49,6 +51,20 @@ def test_progress_is_one_line_for_a_validation_on_stderr(made):
     assert lines[0].startswith("bidirectional  update 2/4  loss ")
     assert "validation " in lines[0]
     assert lines[-1].startswith("forward  update 4/4")
+
+
+def test_a_net_for_tables_is_pooled_with_a_gaussian_model(tmp_path, few_rounds):
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=(400, 2)), axis=0)
+    walk[rng.random(walk.shape) < 0.1] = np.nan
+    pd.DataFrame(walk, columns=["a", "b"]).to_csv(tmp_path / "walk.csv", index=False)
+    words = ["train", "series", tmp_path / "walk.csv", "-o", tmp_path / "walk.model"]
+    pool = json.loads(ask(*words, *settings("steps=2"), "--pool", "1min", "--json"))["pool"]
+    model = caesura.load(tmp_path / "walk.model")
+    assert model.training["pool"] == pool
+    assert (model.pool is not None) == (pool["share"] > 0)
+    assert (pool["rounds"], pool["seconds"]) == (3, 60)
+    assert "written as 30s or 2min" in mistake(*words, "--pool", "soon")
 
 
 def training(folder):

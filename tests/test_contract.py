@@ -69,7 +69,7 @@ def is_slow(case: Case) -> bool:
     if case.numpy:
         return False
     large = case.layers > 1 or case.head not in ("softmax", "bernoulli")
-    return case.strategy in ("bayes", "sir") or (large and case.strategy in ("nade", "gsn"))
+    return case.strategy in ("bayes", "sir") or (large and case.strategy != "onegram")
 
 
 def marked(case: Case) -> object:

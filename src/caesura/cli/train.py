@@ -28,6 +28,7 @@ def train(
     start: str | None = None,
     valid: list[str] | None = None,
     settings: list[str] | None = None,
+    pool: str | None = None,
     seed: Seed = 0,
     resume: bool = False,
     hosts: str | None = None,
@@ -64,6 +65,9 @@ def train(
     settings : --set, -s NAME=VALUE
         A field of the recipe or of the kind, such as hidden=256, covariates=load for series, or
         notation=leiden and normalise='case marks' for text; may be given several times.
+    pool : --pool TIME
+        For series: fit a Gaussian model to the tables for so long, such as 30s or 2min, and pool it
+        with the net, if that is better.
     resume : --resume
         Continue from the checkpoint of an earlier run.
     hosts : --hosts HOST,...
@@ -81,6 +85,10 @@ def train(
         held_out = [Source(source.name, "valid") for source in sources]
     check_output(output, (*data, *(valid or [])))
     overrides = parse_settings(settings or [])
+    if pool is not None:
+        from caesura.kinds.series.times import seconds_of
+
+        overrides |= {"pool": seconds_of(pool)}
     checkpoints = Path(f"{output}.checkpoints")
     if resume and not any(checkpoints.glob("*/*.checkpoint")):
         note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
@@ -139,7 +147,8 @@ def _summary(output: Path, kind: str, training: dict[str, Any]) -> dict[str, Any
     told = ("recipe", "validation_nll", "best_step", "learning_rate", "skipped_updates", "seconds")
     nets = {name: {k: net[k] for k in told} for name, net in training["nets"].items()}
     file = {"file": str(output), "bytes": output.stat().st_size}
-    return file | {"kind": kind, "seed": training["seed"], "data": training["data"], "nets": nets}
+    found = {"kind": kind, "seed": training["seed"], "data": training["data"], "nets": nets}
+    return file | found | {key: training[key] for key in ("pool",) if key in training}
 
 
 def _show(summary: dict[str, Any]) -> None:
@@ -150,5 +159,9 @@ def _show(summary: dict[str, Any]) -> None:
         print(
             f"{name} ({net['recipe']}): {net['validation_nll']:.4f} nats a step on validation, "
             f"best at update {net['best_step']}, {net['seconds']:.0f} s{skipped}"
+        )
+    if "pool" in summary:
+        print(
+            f"A share of {summary['pool']['share']:.0%} of the fills comes from the Gaussian model."
         )
     print(f"{summary['file']}: {decimal(summary['bytes'])}")
