@@ -158,8 +158,10 @@ def series(
 
         check_picture("a.png")
         make_folder(pictures)
-    from caesura.hardware import use_all_cores
+    from caesura.hardware import keep_memory, use_all_cores
 
+    if adapt == "full":
+        keep_memory()
     use_all_cores()
     from caesura.kinds.series.table import read_table
     from caesura.kinds.series.times import seconds_of

@@ -71,8 +71,9 @@ def reproduce(
         from caesura.plots import check_picture
 
         check_picture("page.png")
-    from caesura.hardware import use_all_cores
+    from caesura.hardware import keep_memory, use_all_cores
 
+    keep_memory()
     use_all_cores()
     told: dict[str, Any] = {"folder": str(output)}
     if set(chosen) != {"pages"}:

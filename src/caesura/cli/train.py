@@ -93,8 +93,9 @@ def train(
     if resume and not any(checkpoints.glob("*/*.checkpoint")):
         note(f"There is no checkpoint in '{checkpoints}': the training starts from the beginning.")
 
-    from caesura.hardware import use_all_cores
+    from caesura.hardware import keep_memory, use_all_cores
 
+    keep_memory()
     use_all_cores()
     join(hosts)
     from caesura.filler import load
