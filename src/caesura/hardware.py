@@ -142,6 +142,7 @@ class Tuning(NamedTuple):
     dtype: Any = np.float32  # of what is multiplied and kept; weights and sums are float32
     unroll: int = 1  # steps of the scan in one turn of its loop
     width: int = 1  # units and inputs are padded to a multiple of it, with such as stay at zero
+    ways: str = ""  # the axis of two devices that run one direction each; without, all run both
 
     def einsum(self, subscripts: str, a: Array, b: Array) -> Array:
         """Multiply in the chosen precision, sum in float32."""

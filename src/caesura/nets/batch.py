@@ -48,13 +48,25 @@ def contexts(
     m = jnp.stack([_flip(of[reverse].m, reverse) for reverse in reverses], axis=1)
     valid = jnp.stack([_flip(inputs.valid, reverse) for reverse in reverses], axis=1)
     below = [_flip(of[reverse].x, reverse) for reverse in reverses]
-    keys = jax.random.split(key, len(stacks[0].cells))
-    for key_layer, *cells in zip(keys, *(stack.cells for stack in stacks), strict=True):
+    layers = [list(cells) for cells in zip(*(stack.cells for stack in stacks), strict=True)]
+    if apart := bool(tuning.ways) and len(stacks) == 2:
+        # This device gets its direction of all rows, and gives away the other one of its rows.
+        exchange = partial(jax.lax.all_to_all, axis_name=tuning.ways, tiled=True)
+        x, m, valid = (
+            exchange(a, split_axis=1, concat_axis=2) for a in (jnp.stack(below, 1), m, valid)
+        )
+        first = jax.lax.axis_index(tuning.ways) == 0
+        below = [x[:, 0]]
+        layers = [[jax.tree.map(partial(jnp.where, first), *cells)] for cells in layers]
+    for key_layer, cells in zip(jax.random.split(key, len(layers)), layers, strict=True):
         h = run_layer(cells, below, m, valid, tuning)
         if dropout:
             kept = jax.random.bernoulli(key_layer, 1 - dropout, h.shape)
             h = jnp.where(kept, h / (1 - dropout), 0)
         below = [h[:, way] for way in range(len(cells))]
+    if apart:
+        h = exchange(below[0][:, None], split_axis=2, concat_axis=1)
+        below = [h[:, 0], h[:, 1]]
     # The state before a step is the one after the previous step; it starts at zero.
     shifted = [jnp.concatenate([jnp.zeros_like(h[:1]), h[:-1]]) for h in below]
     ways: list[Array] = []

@@ -39,7 +39,8 @@ from caesura.training.recipe import Recipe
 SECONDS_A_CALL = 1.0  # of updates on the device, before Python checks signals and the clock
 MOST_SKIPPED = 50  # updates in a row whose gradient is not finite
 EVERYWHERE = jax.sharding.PartitionSpec()
-ROWS = jax.sharding.PartitionSpec(None, "batch")  # of `Stretches`: each device has some
+DEVICES = ("rows", "ways")  # the axes of the mesh; see `Tuning.ways`
+ROWS = jax.sharding.PartitionSpec(None, DEVICES)  # of `Stretches`: each device has some
 
 
 class Member(eqx.Module):
@@ -212,9 +213,12 @@ class Program:
     def __init__(self, net: Net, recipe: Recipe):
         self.frozen = eqx.filter(net, eqx.is_inexact_array, inverse=True)
         self.recipe = recipe
-        self.tuning = tuning_for(recipe.precision)
-        devices = sharing(recipe.batch)
-        self.mesh = jax.make_mesh((len(devices),), ("batch",), devices=devices)
+        devices, self.tuning = sharing(recipe.batch), tuning_for(recipe.precision)
+        in_pairs = jax.default_backend() == "cpu" and len(devices) // jax.process_count() % 2 == 0
+        if in_pairs:
+            self.tuning = self.tuning._replace(ways="ways")
+        shape = (len(devices) // 2, 2) if in_pairs else (len(devices), 1)
+        self.mesh = jax.make_mesh(shape, DEVICES, devices=devices)
         self.update = self._compile(self._update)
         self.validate = self._compile(self._validate)
 
@@ -258,7 +262,7 @@ class Program:
         def update(step: Array, members: Member) -> Member:
             keys, key_noise = keys_of_update(key, step, self.recipe.batch)
             keys = self._my_rows(keys)
-            key_noise = jax.random.fold_in(key_noise, jax.lax.axis_index("batch"))
+            key_noise = jax.random.fold_in(key_noise, jax.lax.axis_index(DEVICES))
             if isinstance(source, Corpus):
                 draw = partial(draw_example, corpus=source, recipe=self.recipe, informing=informing)
                 batch = jax.vmap(draw, out_axes=1)(keys)
@@ -277,7 +281,7 @@ class Program:
             return total_objective(net, batch, self.tuning, key, self.recipe.dropout)
 
         (nll, steps), gradient = jax.value_and_grad(loss, has_aux=True)(member.weights)
-        nll, steps, gradient = jax.lax.psum((nll, steps, gradient), "batch")
+        nll, steps, gradient = jax.lax.psum((nll, steps, gradient), DEVICES)
         gradient = jax.tree.map(lambda g: g / jnp.maximum(steps, 1), gradient)
         weights, state = descend(self.recipe, rate, gradient, member.weights, member.optimiser)
         total = Total(member.loss.nll + nll, member.loss.steps + steps)
@@ -306,7 +310,7 @@ class Program:
                 return Total(total.nll + more.nll, total.steps + more.steps), None
 
             start = Total(jnp.zeros(()), jnp.zeros((), jnp.int32))
-            total = jax.lax.psum(jax.lax.scan(add, start, batches)[0], "batch")
+            total = jax.lax.psum(jax.lax.scan(add, start, batches)[0], DEVICES)
             return total.nll / jnp.maximum(total.steps, 1)
 
         def compare(member: Member) -> tuple[Member, Array]:
@@ -324,7 +328,7 @@ class Program:
 
     def _my_rows(self, array: Shaped[Array, "batch ..."]) -> Shaped[Array, "rows ..."]:
         rows = len(array) // self.mesh.size
-        return jax.lax.dynamic_slice_in_dim(array, jax.lax.axis_index("batch") * rows, rows)
+        return jax.lax.dynamic_slice_in_dim(array, jax.lax.axis_index(DEVICES) * rows, rows)
 
 
 def _each(function: Callable[..., Any], *members: Any) -> Any:
