@@ -26,6 +26,14 @@ def _forget_programs():
     jax.clear_caches()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _give_memory_back():
+    """A command that keeps its memory would do so for all tests of this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("caesura.hardware.keep_memory", lambda: None)
+        yield
+
+
 @pytest.fixture(scope="module")
 def few_rounds():
     """A Gaussian model of a table is fitted in three rounds: on any machine the same."""
