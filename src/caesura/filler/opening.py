@@ -59,13 +59,13 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
 
 def _make(model: Model[Net], name: str) -> Strategy:
     """Return a strategy with the options of the kind, and with those fitted to the model."""
-    options = dict(model.kind.strategy_options.get(name, {}))
-    fitted = model.training.get("strategy_options", {})
+    make = lookup(STRATEGIES, name, "strategy")
     try:
-        return lookup(STRATEGIES, name, "strategy")(**options, **fitted.get(name, {}))
+        fitted = model.training.get("strategy_options", {}).get(name, {})
+        return make(**{**model.kind.strategy_options.get(name, {}), **fitted})
     except (AttributeError, TypeError) as error:
         raise CaesuraError(
-            f"The model has options for the strategy '{name}' that it does not know: {fitted}."
+            f"The model file has options for the strategy '{name}' that it does not know."
         ) from error
 
 
