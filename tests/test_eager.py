@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caesura.hardware import few_blas_threads
-from caesura.nets import eager
+from caesura.nets import eager, products
 from caesura.nets.cells import CELLS
 from caesura.nets.frames import Categorical
 from caesura.nets.heads.base import Query
@@ -213,8 +213,27 @@ def test_steps_may_follow_the_same_state(net):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 9, 15, 16, 17, 31])
-def test_products_of_any_number_of_columns(count):
-    rng = np.random.default_rng(count)
-    W, h = (rng.normal(size=shape).astype(np.float32) for shape in ((12, 7), (7, count)))
-    np.testing.assert_allclose(eager._times(W, h), W @ h, atol=1e-5)
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("shape", [(12, 7), (384, 96), (1728, 432)])
+def test_products_of_any_number_of_lanes(monkeypatch, shape, small):
+    monkeypatch.setattr(products, "multiplies_small", lambda: small)
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=shape).astype(np.float32)
+    for count in (1, 2, 3, 4, 9, 15, 16, 31, 47, 48, 49, 97):
+        x = rng.normal(size=(shape[1], count)).astype(np.float32)
+        wanted = W.astype(np.float64) @ x
+        for order in "CF":
+            found = products.times(np.asfortranarray(W), np.asarray(x, order=order))
+            np.testing.assert_allclose(found, wanted, atol=1e-4)
+            assert found.flags.f_contiguous or (order == "C" and count > 1)
+
+
+def test_lanes_keep_their_order_in_memory(net):
+    """A batch that is copied lane by lane stays so: another order would be slow."""
+    ready = eager.with_numpy(net)
+    begin = eager.start(ready.forward, 3)
+    rows = eager.table(ready, ready.forward)
+    one = eager.step(ready, ready.forward, begin, np.array([0, 1, 2]), rows, np.array([0, 0, 2]))
+    tops, last = eager.follow(ready, one, np.array([[0, 1, 2], [2, 1, 0]]), rows)
+    for state in jax.tree.leaves((begin, one, tops, last, eager.take(one, np.array([2, 0])))):
+        assert state.flags.f_contiguous

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ NUMBERS = 1 << 25  # of 4 bytes, in the answers of one batch
 SETS = 1 << 16  # of filled steps, when `nade` averages over all orders
 # Batch sizes of an evaluation; each is compiled.
 EVALUATION_SIZES = (1, 4, 16, 64, 256, 1024, 2048, 4096, 8192, 12288, 16384)
+AVX512 = ("SkylakeX", "Cooperlake", "SapphireRapids")  # kernels of OpenBLAS, by their names
 CACHE_BYTES = 64 << 20  # of compiled programs on disk; one takes about 100 kB
 # Options of glibc's `mallopt`, by the names of malloc.h, and values that have it keep all memory.
 KEEPING = {"M_ARENA_MAX": (-8, 1), "M_MMAP_MAX": (-4, 0), "M_TRIM_THRESHOLD": (-1, 2**31 - 1)}
@@ -84,14 +86,15 @@ class _Blas:
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
-        self.controller: ThreadpoolController | None = None
         self.limit: Any = None
+
+    @cached_property
+    def controller(self) -> ThreadpoolController:
+        return ThreadpoolController().select(user_api="blas")
 
     def enter(self) -> None:
         with self.lock:
             if not self.users:
-                if self.controller is None:
-                    self.controller = ThreadpoolController().select(user_api="blas")
                 now = [library.num_threads for library in self.controller.lib_controllers]
                 self.limit = self.controller.limit(limits=min([max(1, cores() // 2), *now]))
                 self.limit.__enter__()
@@ -119,6 +122,16 @@ def few_blas_threads() -> Iterator[None]:
         yield
     finally:
         _BLAS.leave()
+
+
+@cache
+def multiplies_small() -> bool:
+    """Return whether NumPy multiplies small matrices without copying them first.
+
+    OpenBLAS does so where it uses AVX-512.
+    """
+    found = [getattr(one, "architecture", None) for one in _BLAS.controller.lib_controllers]
+    return any(name in AVX512 for name in found)
 
 
 class Room(NamedTuple):

@@ -17,9 +17,8 @@ from jaxtyping import Bool, Float, Float32, Int
 from caesura.filler.beside import Beside, Part, Pooled, points_of
 from caesura.kinds.series.experts import Prior, consult, standardise
 from caesura.kinds.series.factors import Said, WindowModel
-from caesura.later import jax, jnp
+from caesura.later import jax, jnp, map_leaves
 from caesura.nets.columns import one_pass
-from caesura.nets.eager import with_numpy
 from caesura.nets.heads.logistics import Logistics
 from caesura.nets.rnn import Net
 from caesura.sequence import Sequence, Span
@@ -203,7 +202,7 @@ def distributions(
     net: Net, lanes: Iterable[Lane]
 ) -> Iterator[tuple[Logistics | Pooled, list[Lane]]]:
     """Yield the distributions of what is filled in some lanes at a time, lane by lane."""
-    net = with_numpy(net)
+    net = map_leaves(np.asarray, net)
     for some in _some(lanes):
         frames = np.stack([lane.frames for lane in some], axis=1)
         missing = np.stack([lane.missing for lane in some], axis=1)

@@ -16,7 +16,7 @@ from caesura.filler.candidates import LogProb
 from caesura.filler.describing import as_html, described
 from caesura.filler.fill import Fill
 from caesura.filler.marginals import Marginals
-from caesura.filler.opening import method_of, open_complete, open_request
+from caesura.filler.opening import method_of, net_in_numpy, open_complete, open_request
 from caesura.filler.passes import Chances, marginals_pass, score_pass
 from caesura.filler.request import Missing, Patterns, Readings, Request
 from caesura.filler.running import Opened, Report, answer_one, method_key
@@ -152,7 +152,8 @@ class Filler(Model[Net]):
         request = Request(item, missing, samples, draws, strategy, seed, seconds, *asked)
         fill = self.fill_many([request], report=report)[0]
         if "bidirectional" in self.nets:
-            warn_if_strange(self.nets["bidirectional"], self.training, fill.sequence)
+            net = net_in_numpy(self, "bidirectional")
+            warn_if_strange(net, self.training, fill.sequence)
         for doubt in item.doubts(fill.sequence.missing):
             warnings.warn(doubt, CaesuraWarning, stacklevel=2)
         if fill.sequence.line is not None and not self.method(strategy).strategy.keeps_lines:

@@ -25,8 +25,9 @@ from caesura.strategies.window import KnownEnds
 MOST_DRAWS = 100_000
 # By model, what its nets have read; it is forgotten with the model.
 _KNOWN: WeakKeyDictionary[Model[Net], KnownEnds] = WeakKeyDictionary()
-# By model, its nets with arrays of JAX: a file is read as arrays of NumPy.
+# By model, its nets with arrays of JAX and of NumPy: a file is read as arrays of NumPy.
 _COMPILED: WeakKeyDictionary[Model[Net], dict[NetName, Net]] = WeakKeyDictionary()
+_EAGER: WeakKeyDictionary[Model[Net], dict[NetName, Net]] = WeakKeyDictionary()
 RECIPES = {"bidirectional": "nade", "forward": "rnn"}  # which train such a net
 
 
@@ -48,13 +49,22 @@ def method_of(model: Model[Net], strategy: str | Strategy | None) -> Method:
     strategy.check(net)
     if strategy.in_numpy(net):
         known = _KNOWN.setdefault(model, KnownEnds())
-        return Method(strategy, with_numpy(net), model.kind, known, model.pool)
+        net = _joined([net_in_numpy(model, name) for name in names])
+        return Method(strategy, net, model.kind, known, model.pool)
     compiled = _COMPILED.setdefault(model, {})
     for name in names:
         if name not in compiled:
             compiled[name] = with_jax(model.nets[name])
     net = _joined([compiled[name] for name in names])
     return Method(strategy, net, model.kind, pool=model.pool)
+
+
+def net_in_numpy(model: Model[Net], name: NetName) -> Net:
+    """Return a net of the model as `caesura.nets.eager` runs it."""
+    ready = _EAGER.setdefault(model, {})
+    if name not in ready:
+        ready[name] = with_numpy(model.nets[name])
+    return ready[name]
 
 
 def _make(model: Model[Net], name: str) -> Strategy:

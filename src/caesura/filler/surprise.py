@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from caesura.errors import CaesuraWarning
-from caesura.nets.eager import step_log_probs, with_numpy
+from caesura.nets.eager import step_log_probs
 from caesura.nets.frames import Categorical
 from caesura.nets.rnn import Net
 from caesura.sequence import Sequence
@@ -25,7 +25,7 @@ def warn_if_strange(net: Net, training: Mapping[str, Any], sequence: Sequence) -
     Parameters
     ----------
     net
-        The bidirectional net, which predicts each step from all the others.
+        The bidirectional net, which predicts each step from all the others, run by NumPy.
     training
         The training record of the model, which has the NLL of its validation data.
     sequence
@@ -39,7 +39,7 @@ def warn_if_strange(net: Net, training: Mapping[str, Any], sequence: Sequence) -
     symbols = np.where(sequence.missing, net.frame.unknown_value, sequence.values)[near, 0]
     if np.sum(~net.frame.unknown(symbols)) < LEAST:
         return
-    nll = -float(np.mean(step_log_probs(with_numpy(net), symbols.astype(int))))
+    nll = -float(np.mean(step_log_probs(net, symbols.astype(int))))
     if nll > STRANGE * usual:
         warnings.warn(
             f"What is observed is improbable under the model: {nll:.1f} nats per step, where its "

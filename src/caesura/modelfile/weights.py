@@ -85,7 +85,7 @@ def fill_in(shapes: Mapping[NetName, Net], tensors: Tensors) -> dict[NetName, Ne
     """Return the nets with the tensors in place of the shapes."""
 
     def weights(name: str, _: Any) -> Float[np.ndarray, "..."]:
-        array = tensors[name].astype(np.float32)
+        array = tensors[name].astype(np.float32, order="F")  # as `nets.products` wants it
         if not np.isfinite(array).all():
             raise CaesuraError(f"The tensor '{name}' has weights that are not finite.")
         return array

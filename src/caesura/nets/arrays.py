@@ -23,7 +23,8 @@ def namespace(a: Numbers) -> ModuleType:
 def parts(a: Float[Numbers, "nN *B"], n: int) -> Any:
     """Return the n equal parts of the first axis."""
     if isinstance(a, np.ndarray):  # np.split takes as long as a small matrix product
-        return a.reshape(n, -1, *a.shape[1:])
+        size = len(a) // n
+        return [a[first : first + size] for first in range(0, len(a), size)]
     return jnp.split(a, n)
 
 

@@ -8,6 +8,7 @@ The equations are for arrays of JAX and of NumPy alike: `caesura.nets.eager` run
 """
 
 from abc import abstractmethod
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from jaxtyping import Float
 from caesura.later import Module, jnp
 from caesura.nets.arrays import Numbers, namespace, parts, sigmoid
 from caesura.nets.initial import MaybeKey, Weights, from_itself, split, uniform, zeros
+from caesura.nets.products import times
 
 State = Any  # a pytree of arrays, zero at the start; each cell defines its own
 
@@ -26,7 +28,7 @@ def product(W: Float[Numbers, "N C"], x: Float[Numbers, "C *B"]) -> Float[Number
     JAX sums in float32, and as x Wᵀ, so that a GPU need not transpose a batch of x.
     """
     if isinstance(x, np.ndarray):
-        return W @ x
+        return times(W, x) if x.ndim == 2 else W @ x
     return jnp.matmul(x, W.T, preferred_element_type=jnp.float32)
 
 
@@ -86,7 +88,7 @@ class Cell(Module):
         if self.gate is not None:
             # The paper's discussion proposes that a missing step may gate the recurrence. The
             # factor is 1 where nothing is missing, and everywhere at the start of training.
-            a_t = 2 * sigmoid(namespace(m_t).multiply.outer(self.gate, m_t)) * a_t
+            a_t = 2 * sigmoid(namespace(m_t).multiply.outer(m_t, self.gate).T) * a_t
         return self.activate(state, a_t, u_t)
 
     @abstractmethod
@@ -169,7 +171,7 @@ class LSTM(Cell):
         self, state: LSTMState, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> LSTMState:
         if isinstance(a_t, np.ndarray):  # which has no gradients
-            return LSTMState(*_lstm_numpy(state.c, np.add(a_t, u_t, order="C")))
+            return LSTMState(*_lstm_numpy(state.c, a_t + u_t))
         from caesura.nets.gradients import lstm  # which imports JAX
 
         return LSTMState(*lstm(state.c, a_t + u_t))
@@ -182,18 +184,22 @@ def _lstm_numpy(
 
     The gates are σ(a) = ½ tanh(a / 2) + ½, so that one tanh serves them and g.
     """
-    i, f, g, o = parts(a, 4)  # views
-    g *= 2
-    a *= 0.5
+    factor, shift = (row.reshape(-1, *[1] * (a.ndim - 1)) for row in _gates(len(c)))
+    a *= factor
     np.tanh(a, out=a)
-    for gate in (a[: 2 * len(c)], o):
-        gate *= 0.5
-        gate += 0.5
+    a *= factor
+    a += shift
+    i, f, g, o = parts(a, 4)  # views
     new = f * c
     i *= g
     new += i
-    o *= np.tanh(new)
-    return o.copy(), new  # a copy, so that the other gates are not kept
+    return o * np.tanh(new), new
+
+
+@cache
+def _gates(size: int) -> Float[np.ndarray, "2 Bc"]:
+    """Return ½ and ½ for i, f and o, which are gates, and 1 and 0 for g."""
+    return np.repeat(np.array([[0.5, 0.5, 1, 0.5], [0.5, 0.5, 0, 0.5]], np.float32), size, axis=1)
 
 
 CELLS: dict[str, type[Cell]] = {"tanh": Tanh, "gru": GRU, "lstm": LSTM}

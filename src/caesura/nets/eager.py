@@ -1,7 +1,8 @@
 """Nets of symbols or switches, run by NumPy without compilation, for arrays of any size.
 
 The cells and the heads are those of `caesura.nets.rnn`, with NumPy arrays as weights. Only the
-loops over steps are here. A batch stands in the last axis: W_h h is then a product as it is.
+loops over steps are here. A batch stands in the last axis, as in the equations, but in memory the
+numbers of a lane are next to each other (Fortran's order). So lanes are copied as a whole.
 """
 
 from collections.abc import Sequence
@@ -13,15 +14,14 @@ from jaxtyping import Float, Int
 
 from caesura.hardware import few_blas_threads
 from caesura.later import Array, jax, jnp, map_leaves
-from caesura.nets.arrays import Numbers
-from caesura.nets.cells import Cell, State
+from caesura.nets.cells import Cell, State, product
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
-BLOCK = 16  # columns that OpenBLAS multiplies at once
+BLOCK = 16  # lanes: the states of a batch are shared by two threads in multiples of it
 
 AnyNet = TypeVar("AnyNet", bound=Net | Pair)
 # Some steps: symbols, or rows of switches; `UNKNOWN` for what is missing or not known.
@@ -29,8 +29,11 @@ Steps = Int[np.ndarray, "_ *D"]
 
 
 def with_numpy(net: AnyNet) -> AnyNet:
-    """Return the net with NumPy arrays as weights; on a CPU, they share memory with the old."""
-    return map_leaves(np.asarray, net)
+    """Return the net with NumPy arrays as weights, in the order in which `product` is fast.
+
+    If they are so already, nothing is copied.
+    """
+    return map_leaves(np.asfortranarray, net)
 
 
 def with_jax(net: AnyNet) -> AnyNet:
@@ -115,9 +118,9 @@ def step(
         if found:
             u = cell.input(np.asarray(cell.output(found[-1])))
         if parents is None:
-            a = _times(cell.W_h, cell.output(state))
+            a = product(cell.W_h, cell.output(state))
         else:
-            a = _times(cell.W_h, cell.output(state)[:, used])[:, which]
+            a = product(cell.W_h, cell.output(state)[:, used])[:, which]
             state = take(state, parents)
         found.append(cell.finish(state, a, u, m))
     return tuple(found)
@@ -149,7 +152,7 @@ def output(stack: Stack, states: State) -> Float[np.ndarray, "c n"]:
 
 def start(stack: Stack, count: int) -> State:
     """Return the state outside a text, which is zero, so many times."""
-    return map_leaves(lambda a: np.repeat(a[:, None], count, axis=1), stack.initial())
+    return map_leaves(lambda a: np.repeat(a[None], count, axis=0).T, stack.initial())
 
 
 def read(net: Net, stack: Stack, begin: State, texts: Sequence[Steps]) -> list[State]:
@@ -255,22 +258,10 @@ def _run_cell(
             state = map_leaves(lambda a, n=count: a[:, :n], state)
             before = count
         now = slice(first, first + count)
-        state = cell.finish(state, _times(cell.W_h, cell.output(state)), u[now].T, m[now])
+        state = cell.finish(state, product(cell.W_h, cell.output(state)), u[now].T, m[now])
         states.append(state)
         first += count
     return states
-
-
-def _times(W: Float[Numbers, "N c"], h: Float[Numbers, "c n"]) -> Float[Numbers, "N n"]:
-    """Return W h; OpenBLAS is faster with whole blocks of columns, and with one at a time."""
-    count = h.shape[1]
-    if 1 < count < 4:
-        return np.stack([W @ column for column in h.T], axis=1)
-    if count % BLOCK <= BLOCK // 2:
-        return W @ h
-    padded = np.zeros((len(h), count - count % BLOCK + BLOCK), h.dtype)
-    padded[:, :count] = h
-    return (W @ padded)[:, :count]
 
 
 def _column(states: Sequence[State], column: int) -> State:

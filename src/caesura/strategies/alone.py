@@ -7,7 +7,6 @@ better a string fits into a gap than it fits anywhere: the quotient of two proba
 import numpy as np
 from jaxtyping import Float, Int
 
-from caesura.hardware import few_blas_threads
 from caesura.nets import eager
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
@@ -36,12 +35,11 @@ def log_alone(
     first = np.full((1, count), edges[0])
     seen = np.concatenate([first, strings[:, :-1].T])
     later = np.append(edges[1], np.full(length - 1, UNKNOWN))
-    with few_blas_threads():
-        tops, _ = eager.follow(net, eager.start(net.forward, count), seen, rows)
-        (after,) = eager.read(net, net.backward, eager.start(net.backward, 1), [later])
-        before = (eager.join(tops[1:]),)
-        after = eager.take(after, np.repeat(np.arange(length, 0, -1), count))
-        said = eager.predict(net, before, after)
+    tops, _ = eager.follow(net, eager.start(net.forward, count), seen, rows)
+    (after,) = eager.read(net, net.backward, eager.start(net.backward, 1), [later])
+    before = (eager.join(tops[1:]),)
+    after = eager.take(after, np.repeat(np.arange(length, 0, -1), count))
+    said = eager.predict(net, before, after)
     symbols = strings.T.reshape(-1)
     each = said[np.arange(len(symbols)), symbols]
     return each.reshape(length, count).sum(axis=0, dtype=np.float64)

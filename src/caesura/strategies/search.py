@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from caesura.errors import CaesuraError, whole_number
-from caesura.hardware import SEARCHED_LANES
+from caesura.hardware import SEARCHED_LANES, few_blas_threads
 from caesura.later import field
 from caesura.nets import eager
 from caesura.nets.arrays import Numbers
@@ -302,11 +304,13 @@ def _starts(
     backwards = [hidden[row, 1 : ends[row]][::-1] for row in rows]
     right = eager.batch_last(window.right["bidirectional"])
     bidirectional = net.bidirectional
-    after = eager.read(bidirectional, bidirectional.backward, right, backwards)
     q, p = (eager.batch_last(window.left[name]) for name in ("bidirectional", "forward"))
     asked = np.zeros((len(rows), 0, values.shape[1]), int) if fills is None else fills
     table = eager.table(bidirectional, bidirectional.forward)
-    echoes = [_echoes(bidirectional, table, window, row) for row in rows]
+    with few_blas_threads(), ThreadPoolExecutor(2) as threads:
+        job = threads.submit(eager.read, bidirectional, bidirectional.backward, right, backwards)
+        echoes = list(threads.map(partial(_echoes, bidirectional, table, window), rows))
+        after = job.result()
     return [
         Start(
             symbols=values[row, : ends[row], 0],

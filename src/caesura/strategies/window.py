@@ -194,7 +194,7 @@ class KnownEnds:
         todo = {key: text[begun[key][0] :] for key, text in new.items()}
         todo = {key: text for key, text in todo.items() if len(text)}
         if todo:
-            begin = map_leaves(lambda *a: np.stack(a, axis=-1), *(found[key] for key in todo))
+            begin = map_leaves(lambda *a: np.stack(a).T, *(found[key] for key in todo))
             ways = eager.read(net, stack, begin, list(todo.values()))
             for key, way in zip(todo, ways, strict=True):
                 first, end = begun[key][0], len(new[key])
