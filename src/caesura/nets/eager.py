@@ -14,10 +14,11 @@ from jaxtyping import Float, Int
 
 from caesura.hardware import few_blas_threads
 from caesura.later import Array, jax, jnp, map_leaves
-from caesura.nets.cells import Cell, State, product
+from caesura.nets.cells import Cell, State
 from caesura.nets.frames import Categorical, Frame
 from caesura.nets.heads.base import Query
 from caesura.nets.pair import Pair
+from caesura.nets.products import times
 from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
@@ -29,7 +30,7 @@ Steps = Int[np.ndarray, "_ *D"]
 
 
 def with_numpy(net: AnyNet) -> AnyNet:
-    """Return the net with NumPy arrays as weights, in the order in which `product` is fast.
+    """Return the net with NumPy arrays as weights, in the order in which `times` is fast.
 
     If they are so already, nothing is copied.
     """
@@ -118,9 +119,9 @@ def step(
         if found:
             u = cell.input(np.asarray(cell.output(found[-1])))
         if parents is None:
-            a = product(cell.W_h, cell.output(state))
+            a = times(cell.W_h, np.asarray(cell.output(state)))
         else:
-            a = product(cell.W_h, cell.output(state)[:, used])[:, which]
+            a = times(cell.W_h, np.asarray(cell.output(state)[:, used]))[:, which]
             state = take(state, parents)
         found.append(cell.finish(state, a, u, m))
     return tuple(found)
@@ -258,7 +259,8 @@ def _run_cell(
             state = map_leaves(lambda a, n=count: a[:, :n], state)
             before = count
         now = slice(first, first + count)
-        state = cell.finish(state, product(cell.W_h, cell.output(state)), u[now].T, m[now])
+        a = times(cell.W_h, np.asarray(cell.output(state)))
+        state = cell.finish(state, a, u[now].T, m[now])
         states.append(state)
         first += count
     return states
