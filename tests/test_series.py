@@ -212,6 +212,29 @@ def test_a_column_without_numbers_is_kept_and_said():
     assert np.isnan(filled(kind, table.to_numpy(), 0.0)).sum() == 3
 
 
+@pytest.mark.parametrize("code", [-200.0, 9999.0])
+def test_a_number_that_may_be_a_code_is_named(code):
+    table = frame(a=np.r_[np.arange(40.0), [code] * 5], b=np.arange(45.0))
+    with pytest.warns(CaesuraWarning, match=f"'a' has {code:g} in 5 rows, far from all its other"):
+        learn([table])
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.r_[np.arange(100.0, 140), [0] * 5],  # a machine that is off
+        np.r_[np.arange(40.0), [-200] * 4],  # too rare
+        np.r_[np.arange(40.0), [-200.5] * 5],
+        np.r_[np.arange(40.0), [60] * 5],  # not far away
+        np.r_[[1.0] * 20, [2] * 20, [99] * 5],  # levels
+        np.r_[[7.0] * 60, np.arange(8.0), [99] * 5],  # hardly any spread to compare with
+    ],
+)
+def test_other_numbers_are_no_codes(numbers, recwarn):
+    learn([frame(a=numbers)])
+    assert not recwarn.list
+
+
 def test_columns_that_are_not_numbers_come_through():
     table = frame(
         a=[1.0, NAN],

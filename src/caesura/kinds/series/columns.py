@@ -13,6 +13,9 @@ from caesura.errors import CaesuraError, CaesuraWarning, lookup, one_line
 from caesura.kinds.series import table as tables
 from caesura.kinds.series.levels import FEW, MOST, Level, find_levels, level_numbers
 
+OFTEN = 5  # rows, and other numbers of the column, from which on a number may be a code
+FAR = 2.0  # times the distance between the quartiles of the others
+
 
 @dataclass(frozen=True)
 class Column:
@@ -230,7 +233,34 @@ def _standard(name: str, parts: List[Any], least: int, is_category: bool) -> tup
         raise CaesuraError(
             f"The numbers of the column '{name}' are too large or too small to be standardised."
         )
+    _warn_of_code(name, observed)
     return location, scale
+
+
+def _warn_of_code(name: str, observed: Float64[np.ndarray, " n"]) -> None:
+    """Warn of a number that may be a code for what is missing, such as -999.
+
+    Such a number is whole, frequent, and far below or above all others. Zero is not: a machine may
+    be off.
+    """
+    values, counts = np.unique(observed, return_counts=True)
+    if len(values) <= OFTEN:
+        return
+    for code, count, next_to_it in (
+        (values[0], counts[0], values[1]),
+        (values[-1], counts[-1], values[-2]),
+    ):
+        low, high = np.quantile(observed[observed != code], [0.25, 0.75])
+        is_far = abs(code - next_to_it) > FAR * (high - low) > 0
+        if count >= OFTEN and is_far and code and code == np.round(code):
+            warnings.warn(
+                one_line(
+                    f"The column '{name}' has {code:g} in {count} rows, far from all its other "
+                    "numbers: if this is a code for what is missing, replace it by NaN."
+                ),
+                CaesuraWarning,
+                stacklevel=5,
+            )
 
 
 def _limits_of(bounds: Any, filling: list[str]) -> dict[str, tuple[float | None, float | None]]:
