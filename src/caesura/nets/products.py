@@ -28,8 +28,9 @@ def times(W: Float[np.ndarray, "N c"], x: Float[np.ndarray, "c n"]) -> Float[np.
     if count % TOGETHER and count > 1:
         lanes = np.zeros((count - count % TOGETHER + TOGETHER, len(x)), x.dtype)
         lanes[:count] = x.T
-    rows = _rows_at_once(*W.shape, len(lanes))
-    if rows == len(W) or not multiplies_small():
+    in_parts = 1 < count <= FEW and multiplies_small()
+    rows = _rows_at_once(*W.shape, len(lanes)) if in_parts else len(W)
+    if rows == len(W):
         product = lanes @ W.T
     else:
         product = np.empty((len(lanes), len(W)), W.dtype)
@@ -41,7 +42,5 @@ def times(W: Float[np.ndarray, "N c"], x: Float[np.ndarray, "c n"]) -> Float[np.
 @cache
 def _rows_at_once(rows: int, columns: int, lanes: int) -> int:
     """Return how many rows of the weights make a small product, or all if none do."""
-    if lanes == 1 or lanes > FEW or rows * columns * lanes <= SMALL:
-        return rows
-    found = (n for n in ROWS if rows % n == 0 and n * columns * lanes <= SMALL)
-    return next(found, rows)
+    sizes = (n for n in (rows, *ROWS) if rows % n == 0 and n * columns * lanes <= SMALL)
+    return next(sizes, rows)
