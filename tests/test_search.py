@@ -8,6 +8,7 @@ import pytest
 import oracle
 from caesura.sequence import Sequence
 from caesura.strategies import NADE, around_missing
+from caesura.strategies.beam import _draw
 from enumerated import ALPHABET, Problem, Search, make_problem, random_pair
 from markov_pair import K, chain_prob, markov_pair, posterior
 
@@ -152,6 +153,21 @@ def test_the_normaliser_is_right_on_average(large, beam):
     assert abs(total.mean() - 1) < 4.5 * total.std() / REPEATS**0.5
     stated = np.sqrt(np.mean(np.asarray(found.standard_error, np.float64) ** 2 * total**2))
     assert 0.8 < stated / total.std() < 1.6
+
+
+def test_random_fills_of_a_lane_are_spread_evenly():
+    """n of them take a symbol of probability p floor(np) or ceil(np) times, and np on average."""
+    lanes = np.array([3, 0, 3, 3, 0, 3, 3, 3, 0])
+    probs = {0: np.array([0.5, 0.3, 0.2]), 3: np.array([0.0, 0.25, 0.75])}
+    chances = 2 * np.array([probs[lane] for lane in lanes])  # need not add up to one
+    random = np.random.default_rng(0)
+    drawn = np.array([_draw(random, lanes, chances) for _ in range(4000)])
+    for lane, p in probs.items():
+        counts = (drawn[:, lanes == lane, None] == np.arange(3)).sum(axis=1)
+        n = np.sum(lanes == lane)
+        assert ((counts >= np.floor(n * p)) & (counts <= np.ceil(n * p))).all()
+        # A count is one of two whole numbers, so its deviation is at most a half.
+        assert np.abs(counts.mean(axis=0) - n * p).max() < 4.5 * 0.5 / len(drawn) ** 0.5
 
 
 @pytest.mark.slow

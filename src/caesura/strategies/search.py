@@ -67,7 +67,8 @@ class Search(Strategy):
     and what is observed to its right. The beam keeps the `width` best beginnings of a fill at every
     step. The normaliser is the sum over the fills that the beam finds, which is exact, plus an
     estimate for all others from `draws` random fills. They are drawn step by step, from p^(1 −
-    weight) · q^weight, normalised at each step. The standard error is rather too large if few of
+    weight) · q^weight, normalised at each step; those that begin alike are spread evenly over what
+    may follow. The standard error is rather too large if few of
     them are outside of the beam. It is too small if the fills that were missed are much more
     probable than the chance to draw them.
 
