@@ -68,9 +68,8 @@ class Search(Strategy):
     step. The normaliser is the sum over the fills that the beam finds, which is exact, plus an
     estimate for all others from `draws` random fills. They are drawn step by step, from p^(1 −
     weight) · q^weight, normalised at each step; those that begin alike are spread evenly over what
-    may follow. The standard error is rather too large if few of
-    them are outside of the beam. It is too small if the fills that were missed are much more
-    probable than the chance to draw them.
+    may follow. The standard error is rather too large if few of them are outside of the beam. It is
+    too small if the fills that were missed are much more probable than the chance to draw them.
 
     Strings that stand elsewhere in the text are echoes. The strongest ones are scored in any case,
     and are more probable than by the nets alone. The distribution is n(x) + c(x) · n(x)^a / u(x)^b,
