@@ -90,7 +90,7 @@ def test_a_model_that_does_not_help_is_not_kept(monkeypatch):
     monkeypatch.setattr(tuning.factors, "rounds", bad)
     monkeypatch.setattr(tuning.covariance, "fitting_rows", lambda *_: 0)
     found = tune(filler, [table], 0.1)
-    assert found.after == found.before
+    assert found.after == pytest.approx(found.before, rel=1e-9)  # another order of the same sum
     assert found.filler.learnt.fitted.model is None
     with pytest.raises(Stopped):
         tune(filler, [table], 5.0, stop=lambda: True)
