@@ -102,7 +102,9 @@ def fill():
     model = Path(sys.argv[1])
     fill_locally([table()], Slow(model), model.with_name("out"), batch=BATCH, workers=2)
 """
-GUARDED = PROGRAM + "\nif __name__ == '__main__':\n    fill()\n"
+# Shells have programs in the background ignore Ctrl-C, and the tests may run there.
+HEEDING = "import signal\n\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+GUARDED = HEEDING + PROGRAM + "\nif __name__ == '__main__':\n    fill()\n"
 
 
 @pytest.mark.slow
