@@ -202,7 +202,7 @@ def distributions(
     net: Net, lanes: Iterable[Lane]
 ) -> Iterator[tuple[Logistics | Pooled, list[Lane]]]:
     """Yield the distributions of what is filled in some lanes at a time, lane by lane."""
-    net = map_leaves(np.asarray, net)
+    net = map_leaves(np.asarray, net)  # in their own order, since its cells are small
     for some in _some(lanes):
         frames = np.stack([lane.frames for lane in some], axis=1)
         missing = np.stack([lane.missing for lane in some], axis=1)

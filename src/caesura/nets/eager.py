@@ -22,7 +22,7 @@ from caesura.nets.products import times
 from caesura.nets.rnn import Input, Net, Stack
 from caesura.sequence import UNKNOWN
 
-BLOCK = 16  # lanes: the states of a batch are shared by two threads in multiples of it
+BLOCK = 16  # lanes: two threads share a batch in multiples of it, which OpenBLAS multiplies faster
 
 AnyNet = TypeVar("AnyNet", bound=Net | Pair)
 # Some steps: symbols, or rows of switches; `UNKNOWN` for what is missing or not known.
