@@ -110,6 +110,26 @@ def test_a_small_file_is_near_the_model_and_stays_where_it_is(place, dtype, erro
     assert place.read_bytes() == content
 
 
+def test_a_matrix_of_8_bit_numbers_is_near_the_model_row_by_row(place):
+    filler = make_filler(cell="lstm", hidden=16)
+    net = filler.nets["bidirectional"]
+    silent = net.forward.cells[0].W_h.at[3].set(0.0)  # a row without a scale of its own
+    net = eqx.tree_at(lambda n: n.forward.cells[0].W_h, net, silent)
+    filler = replace(filler, nets={**filler.nets, "bidirectional": net})
+    filler.save(place, dtype="int8")
+    assert read_info(place)["dtypes"] == ["bfloat16", "float32", "int8"]
+    loaded = caesura.load(place)
+    for one, two in zip(jax.tree.leaves(filler.nets), jax.tree.leaves(loaded.nets), strict=True):
+        assert two.dtype == jnp.float32
+        # Half a unit of the 127 that the largest number of a row has, and the rounded scale.
+        step = np.abs(one).max(axis=-1, keepdims=True) / 127 if one.ndim == 2 else 0.0
+        assert np.all(np.abs(two - one) <= (0.5 + 127 * 2**-9) * step)
+    assert eqx.tree_equal(filler.nets["onegram"], loaded.nets["onegram"])
+    content = place.read_bytes()
+    loaded.save(place, dtype="int8")
+    assert place.read_bytes() == content
+
+
 def test_info_speaks_of_the_file_without_its_weights(place):
     filler = make_filler(cell="lstm", hidden=3)
     filler.save(place)

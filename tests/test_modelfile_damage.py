@@ -213,6 +213,27 @@ def test_a_header_that_lies_gets_one_sentence(place, tiny, entry, sentence):
     checked(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "entry", "sentence"),
+    [
+        (W_H + ".scale", {"dtype": "I8"}, "8-bit numbers, but it is not a matrix"),
+        (W_H + ".scale", {"shape": [1, 1]}, "shape"),
+        ("forward.forward.cells.0.b_h", {"dtype": "I8"}, "8-bit numbers, but it is not a matrix"),
+        (W_H, {"dtype": "BF16"}, "W_h.scale' that the configuration does not know"),
+    ],
+)
+def test_a_scale_belongs_to_a_matrix_of_8_bit_numbers(place, tiny, name, entry, sentence):
+    tiny.save(place, dtype="int8")
+    header, data = split(place.read_bytes())
+    header[name] |= entry
+    place.write_bytes(join(header, data))
+    with pytest.raises(caesura.CaesuraError, match=sentence):
+        caesura.load(place)
+    del header[W_H + ".scale"]
+    place.write_bytes(join(header | {W_H: header[W_H] | {"dtype": "I8"}}, data))
+    assert "W_h.scale' is missing" in the_sentence(place)
+
+
 def test_tensors_are_those_of_the_configuration(place, tiny):
     tiny.save(place)
     content = place.read_bytes()

@@ -439,7 +439,8 @@ class Filler(Model[Net]):
         path
             Where to write it. The file is written completely or not at all.
         dtype
-            "float32", or "float16" or "bfloat16" for half the size.
+            "float32"; "float16" or "bfloat16" for half the size; or "int8" for a quarter: each row
+            of a matrix of weights is 8-bit numbers times a scale.
         card
             Whether to write a card, too: a Markdown file of the same name, in the form that the
             Hugging Face Hub requires. It has the information in the model file, and places to

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import safetensors
 import safetensors.numpy
-from jaxtyping import Float
+from jaxtyping import Num
 
 from caesura.errors import CaesuraError
 from caesura.files import cannot_read
@@ -23,6 +23,7 @@ DTYPES = {
     "F32": np.dtype(np.float32),
     "F16": np.dtype(np.float16),
     "BF16": np.dtype(ml_dtypes.bfloat16),
+    "I8": np.dtype(np.int8),
 }
 
 
@@ -36,7 +37,7 @@ class Container:
     text: str  # our configuration
     entries: dict[str, Any]  # what the header says of each tensor, unchecked
 
-    def tensors(self) -> dict[str, Float[np.ndarray, "..."]]:
+    def tensors(self) -> dict[str, Num[np.ndarray, "..."]]:
         """Return all tensors in the dtypes of the file; call `check_entries` first."""
         self.file.seek(0)
         try:
@@ -49,7 +50,7 @@ class Container:
         }
 
 
-def pack(text: str, tensors: dict[str, Float[np.ndarray, "..."]]) -> bytes:
+def pack(text: str, tensors: dict[str, Num[np.ndarray, "..."]]) -> bytes:
     """Return the content of the file; equal arguments give equal bytes."""
     content = safetensors.numpy.save(tensors, {KEY: text})
     if int.from_bytes(content[:8], "little") > MOST_HEADER:

@@ -13,7 +13,15 @@ from caesura.modelfile.container import DTYPES, opened, pack
 from caesura.modelfile.model import Model
 from caesura.modelfile.pools import fill_in_pool, shape_of, store_pool
 from caesura.modelfile.strict_json import parse, write
-from caesura.modelfile.weights import by_name, check_entries, digest, fill_in, skeletons, store
+from caesura.modelfile.weights import (
+    by_name,
+    check_entries,
+    digest,
+    fill_in,
+    multiplied,
+    skeletons,
+    store,
+)
 from caesura.nets.architecture import describe
 from caesura.nets.rnn import Net
 
@@ -52,6 +60,7 @@ def read_model(path: str | os.PathLike[str]) -> Model[Net]:
             raise CaesuraError(
                 "It was changed or damaged: its sha256 is not the one it was written with."
             )
+        tensors = multiplied(tensors)
         kind, strategy = configuration.kind, configuration.strategy
         found = Model(kind, fill_in(nets, tensors), strategy, configuration.training)
         return found if pool is None else replace(found, pool=fill_in_pool(pool, kind, tensors))
