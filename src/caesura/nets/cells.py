@@ -33,7 +33,10 @@ def product(W: Float[Numbers, "N C"], x: Float[Numbers, "C *B"]) -> Float[Number
 
 
 def plus(x: Float[Numbers, "N *B"], b: Float[Numbers, " N"]) -> Float[Numbers, "N *B"]:
-    """Return x + b; a batch may stand in the last axis."""
+    """Return x + b; with NumPy, a batch may stand in the last axis, and x is overwritten."""
+    if isinstance(x, np.ndarray):
+        np.add(x.T, b, out=x.T)
+        return x
     return (x.T + b).T
 
 
@@ -84,7 +87,10 @@ class Cell(Module):
         u_t: Float[Numbers, "Bc *B"],
         m_t: Float[Numbers, "*B"],
     ) -> State:
-        """Return the next state, given a_t = W_h h_{t−1}; a batch may stand in the last axis."""
+        """Return the next state, given a_t = W_h h_{t−1}.
+
+        With NumPy, a batch may stand in the last axis, and a_t is overwritten.
+        """
         if self.gate is not None:
             # The paper's discussion proposes that a missing step may gate the recurrence. The
             # factor is 1 where nothing is missing, and everywhere at the start of training.
@@ -171,7 +177,8 @@ class LSTM(Cell):
         self, state: LSTMState, a_t: Float[Numbers, "Bc *B"], u_t: Float[Numbers, "Bc *B"]
     ) -> LSTMState:
         if isinstance(a_t, np.ndarray):  # which has no gradients
-            return LSTMState(*_lstm_numpy(state.c, a_t + u_t))
+            a_t += u_t
+            return LSTMState(*_lstm_numpy(state.c, a_t))
         from caesura.nets.gradients import lstm  # which imports JAX
 
         return LSTMState(*lstm(state.c, a_t + u_t))
@@ -184,7 +191,7 @@ def _lstm_numpy(
 
     The gates are σ(a) = ½ tanh(a / 2) + ½, so that one tanh serves them and g.
     """
-    factor, shift = (row.reshape(-1, *[1] * (a.ndim - 1)) for row in _gates(len(c)))
+    factor, shift = _gates(c.ndim, len(c))
     a *= factor
     np.tanh(a, out=a)
     a *= factor
@@ -197,9 +204,10 @@ def _lstm_numpy(
 
 
 @cache
-def _gates(size: int) -> Float[np.ndarray, "2 Bc"]:
+def _gates(axes: int, size: int) -> Float[np.ndarray, "2 Bc *ones"]:
     """Return ½ and ½ for i, f and o, which are gates, and 1 and 0 for g."""
-    return np.repeat(np.array([[0.5, 0.5, 1, 0.5], [0.5, 0.5, 0, 0.5]], np.float32), size, axis=1)
+    each = np.array([[0.5, 0.5, 1, 0.5], [0.5, 0.5, 0, 0.5]], np.float32)
+    return np.repeat(each, size, axis=1).reshape(2, -1, *[1] * (axes - 1))
 
 
 CELLS: dict[str, type[Cell]] = {"tanh": Tanh, "gru": GRU, "lstm": LSTM}
