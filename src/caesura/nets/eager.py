@@ -72,8 +72,11 @@ def encode(net: Net, steps: Steps) -> Input:
 
 def table(net: Net, stack: Stack) -> Float[np.ndarray, "rows Bc"]:
     """Return the input's share of the first layer for every symbol; `UNKNOWN` is the last row."""
-    symbols = np.append(np.arange(net.frame.cardinality), UNKNOWN)
-    return np.ascontiguousarray(stack.cells[0].input(encode(net, symbols).x).T)
+    return _share(net, stack, np.append(np.arange(net.frame.cardinality), UNKNOWN))
+
+
+def _share(net: Net, stack: Stack, steps: Steps) -> Float[np.ndarray, "n Bc"]:
+    return np.ascontiguousarray(stack.cells[0].input(encode(net, steps).x).T)
 
 
 def _shares(
@@ -81,13 +84,15 @@ def _shares(
 ) -> tuple[Float[np.ndarray, "n Bc"], Float[np.ndarray, " n"]]:
     """Return the input's share of the first layer at some steps, and their missing shares.
 
-    A symbol is a row of the `table` of the stack.
+    A symbol is a row of the `table` of the stack. Without it, each symbol is encoded once.
     """
-    if steps.ndim == 1:
-        u = (table(net, stack) if rows is None else rows)[steps]
-        return u, (steps == UNKNOWN).astype(np.float32)
-    cell, (x, m) = stack.cells[0], encode(net, steps)
-    return np.ascontiguousarray(cell.input(x).T), m
+    if steps.ndim > 1:
+        return _share(net, stack, steps), encode(net, steps).m
+    m = (steps == UNKNOWN).astype(np.float32)
+    if rows is not None:
+        return rows[steps], m
+    symbols, which = np.unique(steps, return_inverse=True)
+    return _share(net, stack, symbols)[which], m
 
 
 def step(
