@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from caesura.nets import eager
+from caesura.nets.cells import State
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
 
@@ -31,15 +32,20 @@ def log_alone(
     edges
         The symbols before and after them.
     """
-    count, length = strings.shape
-    first = np.full((1, count), edges[0])
-    seen = np.concatenate([first, strings[:, :-1].T])
+    length = strings.shape[1]
     later = np.append(edges[1], np.full(length - 1, UNKNOWN))
-    tops, _ = eager.follow(net, eager.start(net.forward, count), seen, rows)
     (after,) = eager.read(net, net.backward, eager.start(net.backward, 1), [later])
-    before = (eager.join(tops[1:]),)
-    after = eager.take(after, np.repeat(np.arange(length, 0, -1), count))
-    said = eager.predict(net, before, after)
-    symbols = strings.T.reshape(-1)
-    each = said[np.arange(len(symbols)), symbols]
-    return each.reshape(length, count).sum(axis=0, dtype=np.float64)
+    parents, symbols, where = np.zeros(1, int), edges[:1], np.zeros(len(strings), int)
+    states, ways, places, first = eager.start(net.forward, 1), list[State](), [], 0
+    for t in range(length):
+        states = eager.step(net, net.forward, states, symbols, rows, parents)
+        ways.append(states)
+        places.append(first + where)
+        first += len(symbols)
+        # Strings that begin alike are one lane.
+        lanes, where = np.unique(where * len(rows) + strings[:, t], return_inverse=True)
+        parents, symbols = divmod(lanes, len(rows))
+    steps = np.repeat(np.arange(length), [eager.output(net.forward, way).shape[1] for way in ways])
+    said = eager.predict(net, eager.join(ways), eager.take(after, length - steps))
+    each = said[np.stack(places), strings.T]
+    return each.sum(axis=0, dtype=np.float64)
