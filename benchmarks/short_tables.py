@@ -1,7 +1,7 @@
 """Short tables and single columns, filled at once, beside simple and structural models.
 
     pip install statsmodels
-    python benchmarks/short_tables.py [--seeds 3] [--only Nile] [--adapt quick --budget 30s]
+    python benchmarks/short_tables.py [--seeds 20] [--only Nile] [--adapt quick --budget 30s]
 
 The tables come with statsmodels. In each column, a tenth of the numbers is hidden: as single
 points, or as one block. Errors are mean absolute ones, in standard deviations of the column;
@@ -37,7 +37,7 @@ class Filled(NamedTuple):
 
 
 def tables() -> dict[str, Table]:
-    """Return public tables of 100 to 500 rows."""
+    """Return public tables: short ones, and single columns, two of which are longer."""
     data = sm.datasets
     macro = data.macrodata.load_pandas().data.drop(columns=["year", "quarter"])
     nino = data.elnino.load_pandas().data.set_index("YEAR").to_numpy(float).ravel()
@@ -47,6 +47,8 @@ def tables() -> dict[str, Table]:
         "US macro, 203 quarters, 12 columns": Table(macro, 0),
         "El Niño, 480 months": Table(_one(nino[-480:]), 12),
         "CO2, 480 weeks": Table(_one(co2[-480:]), 52),
+        "El Niño, 732 months": Table(_one(nino), 12),
+        "CO2, 2225 weeks": Table(_one(co2), 52),
         "sunspots, 309 years": Table(_one(spots), 11),
         "Nile, 100 years": Table(_one(data.nile.load_pandas().data["volume"]), 0),
     }
@@ -58,7 +60,7 @@ def _one(numbers: object) -> pd.DataFrame:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--only", default="", help="the beginning of the name of a table")
     parser.add_argument("--adapt", default="none")
     parser.add_argument("--budget", default="30s")

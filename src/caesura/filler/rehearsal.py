@@ -114,6 +114,14 @@ def parts_of(
     return [Part(*one, hide(rng, np.isnan(one[-1]), gaps)) for one in chosen]
 
 
+def without(tables: Sequence[Values], parts: Sequence[Part]) -> list[Values]:
+    """Return tables without what is hidden in parts of them."""
+    known = [table.copy() for table in tables]
+    for part in parts:
+        known[part.number][part.first : part.first + len(part.table)][part.hidden] = np.nan
+    return known
+
+
 class Rehearsal:
     """What is hidden in some tables, ready to be filled by one net or several.
 

@@ -35,12 +35,13 @@ from caesura.filler.rehearsal import (
     parts_of,
     report,
     spreads,
+    without,
 )
 from caesura.filler.request import Missing, Request, mask_of
 from caesura.filler.running import Report
 from caesura.filler.series_fill import SeriesFill
 from caesura.filler.tasks import seed_of
-from caesura.kinds.series import Series, TableItem
+from caesura.kinds.series import Series, TableItem, process
 from caesura.kinds.series.experts import learn_prior
 from caesura.kinds.series.factors import WindowModel
 from caesura.kinds.series.levels import shares_of, switches_of
@@ -226,14 +227,25 @@ class TableFiller(Filler):
         known = np.concatenate(tables)
         prior = learn_prior(np.nan_to_num(known), ~np.isnan(known))
         fitted = Fitted(prior, np.ones(known.shape[1]))
-        rehearsal = Rehearsal(parts_of(tables, kind.numbers), kind.numbers, fitted)
-        return _learnt(kind, fitted, rehearsal.fill(self.nets["bidirectional"]))
+        parts = parts_of(tables, kind.numbers)
+        rehearsal = Rehearsal(parts, kind.numbers, fitted)
+        alone = rehearsal.fill(self.nets["bidirectional"])
+        if kind.numbers == 1 and np.isfinite(alone.error):
+            model = process.fit(max(without(tables, parts), key=len))
+            if model is not None:
+                return self._pooled(kind, rehearsal, alone, model)
+        return _learnt(kind, fitted, alone)
 
     def pooled(self, rehearsal: Rehearsal, alone: Rehearsed, model: WindowModel) -> "TableFiller":
         """Return the filler with a Gaussian model beside its net, if that is better.
 
         `alone` is what the net alone says about the numbers of the rehearsal.
         """
+        return replace(self, learnt=self._pooled(cast(Series, self.kind), rehearsal, alone, model))
+
+    def _pooled(
+        self, kind: Series, rehearsal: Rehearsal, alone: Rehearsed, model: WindowModel
+    ) -> Learnt:
         net, fitted = self.nets["bidirectional"], rehearsal.fitted
         beside = rehearsal.with_model(model)
         shares = choose_shares(beside, net)
@@ -242,7 +254,7 @@ class TableFiller(Filler):
             fitted = fitted._replace(model=model, shares=shares)
         else:
             found = alone
-        return replace(self, learnt=_learnt(cast(Series, self.kind), fitted, found))
+        return _learnt(kind, fitted, found)
 
     def _open(self, data: Any) -> tuple[Series, TableItem, Learnt]:
         item = self.open(data)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from caesura.filler.rehearsal import TUNED, Part, Rehearsal, parts_of
+from caesura.filler.rehearsal import TUNED, Part, Rehearsal, parts_of, without
 from caesura.filler.tables import TableFiller
 from caesura.hardware import few_blas_threads
 from caesura.kinds.series import Series, TableItem
@@ -95,9 +95,7 @@ def tune(
     before = alone.error
     if not np.isfinite(before):  # nothing can be held out
         return Tuned(filler, before, before, 0)
-    known = [table.copy() for table in values]
-    for part in parts:  # what is held out is never seen
-        known[part.number][part.first : part.first + len(part.table)][part.hidden] = np.nan
+    known = without(values, parts)
     started = time.monotonic()
     until = max(began + seconds / 2, began + seconds - LAST * (started - opened))
     runs = runs_of(items, known)
