@@ -54,7 +54,8 @@ class SeriesImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     The order of the rows matters: do not shuffle them.
 
     By default the pretrained model `series` fills the table, and `fit` learns only the means and
-    scales of the columns and how wide their intervals must be: that takes no time. With
+    scales of the columns and how wide their intervals must be: that takes no time. To a column of
+    numbers that stands alone, it also fits a Gaussian process, which takes a second. With
     ``adapt="quick"``, `fit` also fits a Gaussian model to the table, for as long as `budget` says,
     and pools it with the pretrained one.
     With ``adapt="full"``, it trains a net on the table alone, which takes a minute or more, and

@@ -21,8 +21,8 @@ def load(model: str | os.PathLike[str]) -> Filler:
     Parameters
     ----------
     model
-        The name of a model that comes with the library, "text", "music", "papyri" or "series"; the
-        path of a model file; or an address on the Hugging Face Hub,
+        The name of a model that comes with the library, "text", "text-large", "music", "papyri" or
+        "series"; the path of a model file; or an address on the Hugging Face Hub,
         `hf://user/repo/file.safetensors@revision`, which may end in `#sha256=` and the hash of the
         file. The Hub needs `pip install 'caesura[hf]'`.
 
