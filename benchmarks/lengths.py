@@ -1,4 +1,4 @@
-"""How probable each length of a gap is, and how much the bidirectional net should say about it.
+"""How probable each length of a gap is, and how much reading backwards should say about it.
 
     python benchmarks/lengths.py --data DATA                      # the model text
     python benchmarks/lengths.py --data DATA --model papyri
@@ -7,7 +7,7 @@
 
 Gaps of 1 to 12 characters (of papyri, 1 to 10 letters) are cut out of validation texts, with pages
 around them. A search fills a gap of every length. Lengths are compared as `Search` does, with each
-`weight` of the bidirectional net (`length_weight`), and with 0 also without echoes. `stated` is the
+`weight` of reading backwards (`length_weight`), and with 0 also without echoes. `stated` is the
 mean probability of the first length, or of the first three: with a calibrated model, it is the
 share of gaps in which it is right. `power` is the power of all that which makes the true lengths
 most probable (`length_power`), or 1. `--write` writes the model with the weight and the power that
@@ -35,7 +35,7 @@ from caesura.strategies.normaliser import sum_over_fills
 
 LENGTHS = {"text": range(1, 13), "text-large": range(1, 13), "papyri": range(1, 11)}
 POWERS = [number / 20 for number in range(6, 27)]
-WEIGHTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 WAYS = ("0, no echoes", *map(str, WEIGHTS))
 
 

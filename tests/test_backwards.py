@@ -56,14 +56,13 @@ def test_with_exact_nets_the_length_has_its_posterior(weight, text):
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
-def test_lengths_are_compared_by_all_that_the_nets_say(weight):
+def test_lengths_are_compared_by_what_follows_and_what_is_before(weight):
     evidence = {}
     for n in (1, 2, 3):
         problem = make_problem("cab" + "_" * n + "bca")
         texts = problem.fills[:, :, 0]
         log_r = [read_backwards(random_pair().bidirectional, x, range(3 + n)) for x in texts]
-        log_fit = (1 - weight) * problem.log_p + weight / 2 * (problem.log_q + np.array(log_r))
-        evidence[n] = np.exp(log_fit).sum() ** (1 / (1 - weight / 2))
+        evidence[n] = problem.evidence ** (1 - weight) * np.exp(log_r).sum() ** weight
     strategy = replace(EVERYTHING, length_weight=weight)
     (gap,) = random_filler().fill("cab{1-3}bca", strategy=strategy).gaps
     assert gap.lengths == pytest.approx(ranked(evidence), abs=1e-4)

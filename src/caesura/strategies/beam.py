@@ -89,7 +89,6 @@ class Walk:
     values: Int[np.ndarray, "n W"]
     log_q: Float[np.ndarray, " n"]
     log_p: Float[np.ndarray, " n"]
-    log_r: Float[np.ndarray, " n"]  # with what is before; zero if lengths are not compared
     log_drawn: Float[np.ndarray, " n"]  # with which probability a lane is drawn at random
     rule: Int[np.ndarray, " n"]  # the states of the automaton of the current gap
     # The lanes of the beam, of the random fills, and of the given ones.
@@ -103,6 +102,8 @@ class Walk:
     parents: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))
     # The lanes that go on after the last missing step: `p` has their states.
     live: Int[np.ndarray, " live"] = field(default_factory=lambda: np.zeros(0, int))
+    # In the end, each fill and what is before the gap, read backwards, if lengths are compared.
+    log_r: Float[np.ndarray, " n"] | None = None
 
     @property
     def end(self) -> int:
@@ -261,8 +262,9 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
             steps = max(1, first)  # the next letters say most about what can be dropped
             _look_ahead(aside, of_p, going, first, steps)
             first += steps
-        others = aside.submit(_look_back, net.bidirectional, walks[::2])
-        _look_back(net.bidirectional, walks[1::2])
+        back = [one for one in walks if one.start.before is not None]
+        others = aside.submit(_look_back, net.bidirectional, back[::2])
+        _look_back(net.bidirectional, back[1::2])
         others.result()
     return walks
 
@@ -296,13 +298,12 @@ def _look_ahead(
 def _look_back(net: Net, walks: Sequence[Walk]) -> None:
     """Have the bidirectional net read the fills, and what stands before them, from the right."""
     for one in walks:
-        one.log_r = np.zeros_like(one.log_p)
-        if one.start.before is None:
-            continue
+        assert one.start.before is not None
         lanes = np.unique(np.concatenate([one.beam, one.echoing, one.drawn]))
         lanes = lanes[one.log_p[lanes] > EMPTY / 4]  # those that were not given up
         after = eager.take(one.start.after, slice(one.last, one.last + 1))
         fills = one.values[lanes, : one.last]
+        one.log_r = np.full(len(one.log_p), EMPTY)
         one.log_r[lanes] = log_backwards(net, after, fills, one.start.before)
 
 
@@ -331,7 +332,6 @@ def _begin(plan: Plan, start: Start) -> Walk:
         values=start.symbols[None],
         log_q=np.zeros(1),
         log_p=np.zeros(1),
-        log_r=np.zeros(1),
         log_drawn=np.zeros(1),
         rule=first,
         beam=first,

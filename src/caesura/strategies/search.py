@@ -81,11 +81,10 @@ class Search(Strategy):
 
     Lengths of a gap are compared by p(what follows), which is the sum of p(x, what follows) over
     all fills of that length, times the normaliser of the echoes, to the power of `length_power`.
-    With a `length_weight` of w, the bidirectional net has a say, too. Then it is the sum of p(x,
-    what follows)^(1 − w) · (q(x) · r(what is before, x))^(w / 2), to the power of 1 / (1 − w / 2).
-    Here r is the bidirectional net as a net that reads from right to left: it sees nothing to the
-    left of a step (`caesura.strategies.backwards`). For exact nets, both sums are the same, up to
-    a factor that all lengths share.
+    With a `length_weight` of w, it is p(what follows)^(1 − w) · r(what is before)^w. Here r is the
+    bidirectional net as a net that reads from right to left: it sees nothing to the left of a step
+    (`caesura.strategies.backwards`). So r(what is before) is the sum of r(what is before, x) over
+    all fills x. For exact nets, both are the same, up to a factor that all lengths share.
 
     Parameters
     ----------
@@ -110,8 +109,8 @@ class Search(Strategy):
         With 1, the default, lengths have their exact probabilities if the nets are exact. Nets that
         are too sure have a smaller one. A model file can say which: see `Filler.training`.
     length_weight
-        The weight of the bidirectional net when lengths are compared, from 0 (the default) to 1. A
-        model file can say which is best. It takes time if it is not 0.
+        How much reading from right to left counts when lengths are compared, from 0 (the default)
+        to 1. A model file can say which is best. It takes time if it is not 0.
 
     Examples
     --------
@@ -242,16 +241,6 @@ class Search(Strategy):
         weight = (1 + self.weight) / 2
         return (1 - weight) * log_p + weight * log_q
 
-    def log_fit(
-        self,
-        log_q: Float[np.ndarray, "*n"],
-        log_p: Float[np.ndarray, "*n"],
-        log_r: Float[np.ndarray, "*n"],
-    ) -> Any:
-        """Return the log of what is summed over all fills of a length to compare lengths."""
-        weight = self.length_weight
-        return (1 - weight) * log_p + weight * (log_q + log_r) / 2
-
     def _walk(
         self,
         key: Seeds,
@@ -298,9 +287,10 @@ class Search(Strategy):
         log_value = self.mix(one.log_q, one.log_p)
         known = np.concatenate([one.beam, np.setdiff1d(one.echoing, one.beam, assume_unique=True)])
         summed = sum_over_fills(log_value, one.log_drawn, known, one.drawn)
-        log_fit = self.log_fit(one.log_q, one.log_p, one.log_r)
-        fit = sum_over_fills(log_fit, one.log_drawn, known, one.drawn)
-        evidence = fit.log_total / (1 - self.length_weight / 2)
+        evidence = sum_over_fills(one.log_p, one.log_drawn, known, one.drawn).log_total
+        if one.log_r is not None:
+            backwards = sum_over_fills(one.log_r, one.log_drawn, known, one.drawn).log_total
+            evidence += self.length_weight * (backwards - evidence)
         log_prob, log_echo = log_value - summed.log_total, np.full(len(log_value), -np.inf)
         log_echo[one.echoing] = one.start.log_echo + POWER * log_prob[one.echoing]
         log_mass = float(np.logaddexp.reduce(np.append(log_echo, 0.0)))
