@@ -1,4 +1,4 @@
-"""How probable each length of a gap is, and how much reading backwards should say about it.
+"""How probable each length of a gap is: by the forward net, by both nets, and with echoes.
 
     python benchmarks/lengths.py --data DATA                      # the model text
     python benchmarks/lengths.py --data DATA --model papyri
@@ -6,12 +6,14 @@
     python benchmarks/lengths.py --data DATA --write MODEL.safetensors
 
 Gaps of 1 to 12 characters (of papyri, 1 to 10 letters) are cut out of validation texts, with pages
-around them. A search fills a gap of every length. Lengths are compared as `Search` does, with each
-`weight` of reading backwards (`length_weight`), and with 0 also without echoes. `stated` is the
-mean probability of the first length, or of the first three: with a calibrated model, it is the
-share of gaps in which it is right. `power` is the power of all that which makes the true lengths
-most probable (`length_power`), or 1. `--write` writes the model with the weight and the power that
-make them most probable.
+around them. A search fills a gap of every length. "The forward net" compares lengths by p(what
+follows), the sum of p(x, what follows) over all fills x. "Both nets" compares them by the square of
+the sum of √(p(x, what follows) · q(x)), where q is the bidirectional net. With echoes, both are
+multiplied by the normaliser of the echoes. `stated` is the mean probability of the first length,
+or of the first three: with a calibrated model, it is the share of gaps in which it is right.
+`power` is the power of all that which makes the true lengths most probable. `--write` writes the
+model with the one of the forward net with echoes, which is how the library compares lengths
+(`length_power`).
 """
 
 import argparse
@@ -35,8 +37,7 @@ from caesura.strategies.normaliser import sum_over_fills
 
 LENGTHS = {"text": range(1, 13), "text-large": range(1, 13), "papyri": range(1, 11)}
 POWERS = [number / 20 for number in range(6, 27)]
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
-WAYS = ("0, no echoes", *map(str, WEIGHTS))
+WAYS = ("the forward net", "both nets", "the forward net, echoes", "both nets, echoes")
 
 
 class Hidden(NamedTuple):
@@ -52,14 +53,17 @@ class Kept(Search):
 
     def _found(self, one: Any, *others: Any) -> Any:
         known = np.concatenate([one.beam, np.setdiff1d(one.echoing, one.beam)])
-        alone = sum_over_fills(one.log_p, one.log_drawn, known, one.drawn).log_total
-        each = (replace(self, length_weight=weight) for weight in WEIGHTS)
-        evidence = [way._weigh(one).log_evidence for way in each]
-        kept[int(one.start.missing.sum())] = (alone, *evidence)
+        forward, both = (
+            sum_over_fills(values, one.log_drawn, known, one.drawn).log_total
+            for values in (one.log_p, (one.log_p + one.log_q) / 2)
+        )
+        echoes = self._weigh(one).log_evidence - forward
+        kept[int(one.start.missing.sum())] = (
+            forward, 2 * both, forward + echoes, 2 * both + echoes
+        )  # fmt: skip
         return super()._found(one, *others)
 
 
-KEPT = Kept(length_weight=WEIGHTS[-1])  # any but 0, so that texts are read backwards, too
 kept: dict[int, tuple[float, ...]] = {}  # by length, of the last gap
 
 
@@ -81,7 +85,7 @@ def main() -> None:
                 note(f"{number} of {len(places)}")
     scores = np.array(rows)  # [places, lengths, ways]
     truth = np.array([lengths.index(len(place.truth)) for place in places])
-    head("weight", "power", "first, %", "stated, %", "first three, %", "stated, %", "nats")
+    head("lengths by", "power", "first, %", "stated, %", "first three, %", "stated, %", "nats")
     best = {}
     for way, name in enumerate(WAYS):
         best[name] = min(POWERS, key=lambda power: nats(power * scores[:, :, way], truth))
@@ -90,9 +94,7 @@ def main() -> None:
     print(f"\n{len(places)} gaps, --seed {given.seed}.")
     if given.write:
         model = loaded(given.model)
-        ways = dict(zip(WAYS[1:], np.moveaxis(scores, 2, 0)[1:], strict=True))
-        first = min(ways, key=lambda name: nats(best[name] * ways[name], truth))
-        fitted = {"search": {"length_power": best[first], "length_weight": float(first)}}
+        fitted = {"search": {"length_power": best["the forward net, echoes"]}}
         training = model.training | {"strategy_options": fitted}
         replace(model, training=training).save(given.write, dtype="bfloat16")
 
@@ -139,7 +141,7 @@ def compare(model: str, place: Hidden) -> list[tuple[float, ...]]:
     plain = lost_letters.plain if model == "papyri" else decoding.plain
     lengths = LENGTHS[model]
     gap = caesura.Gap(len(place.before), lengths[0], lengths[-1])
-    plain(loaded(model)).fill(place.before + place.after, missing=gap, strategy=KEPT)
+    plain(loaded(model)).fill(place.before + place.after, missing=gap, strategy=Kept())
     return [kept[length] for length in lengths]
 
 

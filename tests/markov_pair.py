@@ -23,8 +23,6 @@ A = np.array(
     ]
 )
 K = len(A)
-# How probable each symbol is if nothing else is known.
-LOG_ALONE = np.log(np.linalg.matrix_power(A, 100)[0])
 ALPHABET = "abcd"
 DEPTH = 8  # how many steps away the nearest known symbol may be
 LARGE = 40.0
@@ -34,9 +32,8 @@ def markov_pair() -> Pair:
     """The forward net is the chain; the bidirectional one has its exact posteriors.
 
     Given the nearest known symbols, d steps before and e after, x has the probability
-    A^d[before, x] A^e[x, after], up to a constant, and if nothing is known before, it is
-    alone(x) A^e[x, after]. So a stack needs to know which symbol was the last known one, and
-    how long ago: one hidden unit for each case is +1, all others are −1.
+    A^d[before, x] A^e[x, after], up to a constant. So a stack needs to know which symbol was the
+    last known one, and how long ago: one hidden unit for each case is +1, all others are −1.
     """
     frame, key = Categorical(K), jax.random.key(0)
     shape = {"head": "softmax", "hidden": K * DEPTH}
@@ -56,7 +53,7 @@ def markov_pair() -> Pair:
         (
             _register(net.forward),
             _register(net.backward),
-            _read(net.head, np.concatenate([after_it - LOG_ALONE, before_it]), LOG_ALONE),
+            _read(net.head, np.concatenate([after_it, before_it])),
         ),
     )
     return Pair(forward, both)
@@ -76,11 +73,10 @@ def _register(stack: Stack) -> Stack:
     )
 
 
-def _read(head, log_probs, always=0.0):
+def _read(head, log_probs):
     """Units of ±1 as cases: half of the row for each, and half of all rows for the bias."""
     half = jnp.asarray(log_probs / 2, jnp.float32)
-    bias = half.sum(axis=0) + jnp.asarray(always, jnp.float32)
-    return eqx.tree_at(lambda head: (head.W_y, head.b_y), head, (half.T, bias))
+    return eqx.tree_at(lambda head: (head.W_y, head.b_y), head, (half.T, half.sum(axis=0)))
 
 
 def markov_filler(strategy: str) -> Filler:

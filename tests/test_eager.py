@@ -105,7 +105,7 @@ def test_symbols_are_followed_as_step_by_step(net, length):
     symbols = rng.integers(UNKNOWN, SYMBOLS, (length, 3))
     states = jax.tree.map(lambda a: a + 0.5, eager.start(light.forward, 3))
     rows = eager.table(light, light.forward)
-    tops, last = eager.follow(light.forward, states, symbols, rows)
+    tops, last = eager.follow(light, states, symbols, rows)
     assert len(tops) == length + 1
     for now, top in zip(symbols, tops, strict=False):
         for a, b in zip(jax.tree.leaves(top), jax.tree.leaves(states[-1]), strict=True):
@@ -234,6 +234,6 @@ def test_lanes_keep_their_order_in_memory(net):
     begin = eager.start(ready.forward, 3)
     rows = eager.table(ready, ready.forward)
     one = eager.step(ready, ready.forward, begin, np.array([0, 1, 2]), rows, np.array([0, 0, 2]))
-    tops, last = eager.follow(ready.forward, one, np.array([[0, 1, 2], [2, 1, 0]]), rows)
+    tops, last = eager.follow(ready, one, np.array([[0, 1, 2], [2, 1, 0]]), rows)
     for state in jax.tree.leaves((begin, one, tops, last, eager.take(one, np.array([2, 0])))):
         assert state.flags.f_contiguous

@@ -171,13 +171,12 @@ def draft_of(one: Opened) -> Draft:
 
 def _work(one: Opened, draft: Draft, groups: list[int]) -> Work:
     strategy: Search = one.method.strategy  # type: ignore[assignment]  # since it searches
-    compares_lengths = bool(one.item.open_gaps)
-    if compares_lengths:
+    if one.item.open_gaps:
         strategy = replace(strategy, draws=strategy.draws * LENGTH_DRAWS)
     if one.questions is not None:
         # A pattern is compared with all fills: what echoes add does not add up over both.
         strategy = replace(strategy, echo=False)
-    key = method_key(one), strategy.width, strategy.draws, strategy.echo, compares_lengths
+    key = (method_key(one), strategy.width, strategy.draws, strategy.echo)
     tasks = []
     for group, jobs in _jobs_of(one, draft, groups).items():
         for lengths, rules in jobs:
@@ -186,8 +185,7 @@ def _work(one: Opened, draft: Draft, groups: list[int]) -> Work:
             number = group * (LONGEST_GAP + 1) + (lengths[0] if one.item.open_gaps else 0)
             rule = _rule(stretch, rules)
             tasks.append(Task(stretch, one.request.seed, number, draws=1, scored=1, rule=rule))
-    method = one.method._replace(strategy=strategy, compares_lengths=compares_lengths)
-    return Work(key, method, tasks)
+    return Work(key, one.method._replace(strategy=strategy), tasks)
 
 
 def _rule(stretch: Stretch, rules: Rules) -> Rule | None:

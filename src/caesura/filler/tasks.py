@@ -16,7 +16,7 @@ from caesura.nets.pair import Nets
 from caesura.strategies import Strategy, Window, around_each, around_each_eagerly
 from caesura.strategies.echo import Echoes
 from caesura.strategies.rules import Rule
-from caesura.strategies.window import KnownEnds, symbols_before
+from caesura.strategies.window import KnownEnds
 
 WINDOWS = (1, 4, 16, 64)  # side by side: each number is compiled
 EAGER_WINDOWS = 32  # where nothing is compiled; more at once are not faster
@@ -31,7 +31,6 @@ class Method(NamedTuple):
     kind: Kind  # knows which fills are better
     known: KnownEnds | None = None  # what a strategy that runs with NumPy has read before
     pool: Pool | None = None  # a Gaussian model that is asked beside the net
-    compares_lengths: bool = False  # whether stretches differ in how long one gap is
 
     @property
     def name(self) -> str:
@@ -50,10 +49,6 @@ class Method(NamedTuple):
         inside = [one.inside for one in stretches]
         if self.in_numpy:
             window = around_each_eagerly(self.net, seen, inside, ends, self.known)
-            if self.compares_lengths and self.strategy.looks_back:
-                starts = [span.start for span in inside]
-                before = symbols_before(seen, starts, self.strategy.looks_back)
-                window = replace(window, before=before)
             is_word = self.kind.is_word
             if not self.strategy.hears_echoes or is_word is None:
                 return window

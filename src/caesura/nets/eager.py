@@ -204,20 +204,20 @@ def read(net: Net, stack: Stack, begin: State, texts: Sequence[Steps]) -> list[S
 
 
 def follow(
-    stack: Stack, states: State, symbols: Int[np.ndarray, "L n"], rows: Float[np.ndarray, "rows Bc"]
+    net: Net, states: State, symbols: Int[np.ndarray, "L n"], rows: Float[np.ndarray, "rows Bc"]
 ) -> tuple[list[State], State]:
-    """Return the states of a stack on its way through L symbols of n texts.
+    """Return the states of the forward stack on its way through L known symbols of n texts.
 
     It is faster than L calls of `step`, because only W_h h has to wait for the step before.
 
     Parameters
     ----------
-    stack, states
-        The stack, and its states before the symbols.
+    net, states
+        The net, and its states before the symbols.
     symbols
-        The symbols of each text, in the direction of the stack.
+        The symbols of each text.
     rows
-        The `table` of the stack.
+        The `table` of the forward stack.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def follow(
     u, m = rows[flat], (flat == UNKNOWN).astype(np.float32)
     way: list[State] = []
     last: list[State] = []
-    for cell, state in zip(stack.cells, states, strict=True):
+    for cell, state in zip(net.forward.cells, states, strict=True):
         if last and counts:
             outputs = [cell.output(below) for below in way[1:]]
             u = cell.input(np.concatenate(outputs, axis=1)).T

@@ -74,11 +74,6 @@ class Strategy(Module):
         return False
 
     @property
-    def looks_back(self) -> int:
-        """How many steps before a gap it scores to compare lengths of the gap."""
-        return 0
-
-    @property
     def hears_echoes(self) -> bool:
         """Whether a window should have `echoes`."""
         return False

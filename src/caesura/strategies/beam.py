@@ -20,7 +20,6 @@ from caesura.nets.cells import State
 from caesura.nets.pair import Pair
 from caesura.nets.rnn import Net
 from caesura.sequence import UNKNOWN
-from caesura.strategies.backwards import log_backwards
 from caesura.strategies.echo import POWER
 from caesura.strategies.normaliser import Summed, sum_over_fills
 from caesura.strategies.rules import Rule
@@ -71,10 +70,9 @@ class Start(NamedTuple):
     missing: Bool[np.ndarray, " W"]
     q: State  # of the bidirectional net's forward stack before the first step
     p: State  # of the forward net's
-    after: State  # of the bidirectional net's backward stack: number t + 1 is after step t
+    after: State  # of the bidirectional net's backward stack: number t is after step t
     given: Int[np.ndarray, "given W"]  # fills whose probability is asked for, then echoes
     log_echo: Float[np.ndarray, " E"]  # the weights of the echoes
-    before: Int[np.ndarray, " n"] | None  # symbols before the window; None: lengths do not matter
     random: np.random.Generator
     rule: Rule | None
 
@@ -102,8 +100,6 @@ class Walk:
     parents: Int[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0, int))
     # The lanes that go on after the last missing step: `p` has their states.
     live: Int[np.ndarray, " live"] = field(default_factory=lambda: np.zeros(0, int))
-    # In the end, each fill and what is before the gap, read backwards, if lengths are compared.
-    log_r: Float[np.ndarray, " n"] | None = None
 
     @property
     def end(self) -> int:
@@ -262,10 +258,6 @@ def walk(plan: Plan, net: Pair, starts: Sequence[Start]) -> list[Walk]:
             steps = max(1, first)  # the next letters say most about what can be dropped
             _look_ahead(aside, of_p, going, first, steps)
             first += steps
-        back = [one for one in walks if one.start.before is not None]
-        others = aside.submit(_look_back, net.bidirectional, back[::2])
-        _look_back(net.bidirectional, back[1::2])
-        others.result()
     return walks
 
 
@@ -295,18 +287,6 @@ def _look_ahead(
         one.p = eager.take(p, here)
 
 
-def _look_back(net: Net, walks: Sequence[Walk]) -> None:
-    """Have the bidirectional net read the fills, and what stands before them, from the right."""
-    for one in walks:
-        assert one.start.before is not None
-        lanes = np.unique(np.concatenate([one.beam, one.echoing, one.drawn]))
-        lanes = lanes[one.log_p[lanes] > EMPTY / 4]  # those that were not given up
-        after = eager.take(one.start.after, slice(one.last, one.last + 1))
-        fills = one.values[lanes, : one.last]
-        one.log_r = np.full(len(one.log_p), EMPTY)
-        one.log_r[lanes] = log_backwards(net, after, fills, one.start.before)
-
-
 def _log_probs(
     net: Reader, states: State, symbols: Int[np.ndarray, "L n"], goes_on: bool
 ) -> tuple[Float[np.ndarray, " n"], State]:
@@ -315,7 +295,7 @@ def _log_probs(
     Unknown symbols add nothing. The last symbol is only read if the walk goes on.
     """
     read = symbols if goes_on else symbols[:-1]
-    tops, last = eager.follow(net.net.forward, states, read, net.rows)
+    tops, last = eager.follow(net.net, states, read, net.rows)
     said = eager.predict(net.net, (eager.join(tops[: len(symbols)]),), ())
     flat = symbols.reshape(-1)
     each = np.where(flat != UNKNOWN, said[np.arange(len(flat)), np.maximum(flat, 0)], 0.0)
@@ -365,7 +345,7 @@ def _predict_q(net: Net, walks: Sequence[Walk], t: int) -> list[Float[np.ndarray
     if not some:
         return [None] * len(walks)
     before = eager.join([one.q for one in some])
-    after = [eager.take(one.start.after, np.full(len(one.log_q), t + 1)) for one in some]
+    after = [eager.take(one.start.after, np.full(len(one.log_q), t)) for one in some]
     found = iter(_split(eager.predict(net, before, eager.join(after)), some))
     return [next(found) if one.start.missing[t] else None for one in walks]
 

@@ -81,10 +81,6 @@ class Search(Strategy):
 
     Lengths of a gap are compared by p(what follows), which is the sum of p(x, what follows) over
     all fills of that length, times the normaliser of the echoes, to the power of `length_power`.
-    With a `length_weight` of w, it is p(what follows)^(1 − w) · r(what is before)^w. Here r is the
-    bidirectional net as a net that reads from right to left: it sees nothing to the left of a step
-    (`caesura.strategies.backwards`). So r(what is before) is the sum of r(what is before, x) over
-    all fills x. For exact nets, both are the same, up to a factor that all lengths share.
 
     Parameters
     ----------
@@ -108,9 +104,6 @@ class Search(Strategy):
     length_power
         With 1, the default, lengths have their exact probabilities if the nets are exact. Nets that
         are too sure have a smaller one. A model file can say which: see `Filler.training`.
-    length_weight
-        How much reading from right to left counts when lengths are compared, from 0 (the default)
-        to 1. A model file can say which is best. It takes time if it is not 0.
 
     Examples
     --------
@@ -130,7 +123,6 @@ class Search(Strategy):
     negligible: float = field(static=True, default=0.001)
     echo: bool = field(static=True, default=True)
     length_power: float = field(static=True, default=1.0)
-    length_weight: float = field(static=True, default=0.0)
 
     def __check_init__(self) -> None:
         whole_number("width", self.width, 1)
@@ -142,11 +134,8 @@ class Search(Strategy):
             raise CaesuraError(
                 f"The option 'negligible' must be from 0 to below 1, not {self.negligible!r}."
             )
-        for name in ("weight", "length_weight"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise CaesuraError(
-                    f"The option '{name}' must be from 0 to 1, not {getattr(self, name)!r}."
-                )
+        if not 0 <= self.weight <= 1:
+            raise CaesuraError(f"The option 'weight' must be from 0 to 1, not {self.weight!r}.")
         if not 0 < self.length_power < math.inf:
             raise CaesuraError(
                 f"The option 'length_power' must be above 0, not {self.length_power!r}."
@@ -169,10 +158,6 @@ class Search(Strategy):
     @property
     def hears_echoes(self) -> bool:
         return self.echo
-
-    @property
-    def looks_back(self) -> int:
-        return self.lookahead if self.length_weight else 0
 
     def stop(self, missing_stop: int, length: int) -> int:
         return min(length, missing_stop + self.lookahead)
@@ -287,10 +272,7 @@ class Search(Strategy):
         log_value = self.mix(one.log_q, one.log_p)
         known = np.concatenate([one.beam, np.setdiff1d(one.echoing, one.beam, assume_unique=True)])
         summed = sum_over_fills(log_value, one.log_drawn, known, one.drawn)
-        evidence = sum_over_fills(one.log_p, one.log_drawn, known, one.drawn).log_total
-        if one.log_r is not None:
-            backwards = sum_over_fills(one.log_r, one.log_drawn, known, one.drawn).log_total
-            evidence += self.length_weight * (backwards - evidence)
+        evidence = sum_over_fills(one.log_p, one.log_drawn, known, one.drawn)
         log_prob, log_echo = log_value - summed.log_total, np.full(len(log_value), -np.inf)
         log_echo[one.echoing] = one.start.log_echo + POWER * log_prob[one.echoing]
         log_mass = float(np.logaddexp.reduce(np.append(log_echo, 0.0)))
@@ -302,7 +284,7 @@ class Search(Strategy):
             log_weight=log_weight - log_mass,
             log_prob=np.logaddexp(log_prob, log_echo) - log_mass,
             standard_error=summed.standard_error,
-            log_evidence=self.length_power * (evidence + log_mass),
+            log_evidence=self.length_power * (evidence.log_total + log_mass),
             log_total=summed.log_total + log_mass,
         )
 
@@ -319,7 +301,7 @@ def _starts(
     values, missing, valid = (np.asarray(a) for a in (window.values, window.missing, window.valid))
     ends = valid.sum(axis=1).tolist()
     hidden = np.where(missing, UNKNOWN, values)[:, :, 0]
-    backwards = [hidden[row, : ends[row]][::-1] for row in rows]
+    backwards = [hidden[row, 1 : ends[row]][::-1] for row in rows]
     right = eager.batch_last(window.right["bidirectional"])
     bidirectional = net.bidirectional
     q, p = (eager.batch_last(window.left[name]) for name in ("bidirectional", "forward"))
@@ -338,7 +320,6 @@ def _starts(
             after=eager.take(after[row], slice(None, None, -1)),
             given=np.concatenate([asked[row], echoes[row][0]])[:, : ends[row]],
             log_echo=echoes[row][1],
-            before=None if window.before is None else np.asarray(window.before)[row],
             random=random[row],
             rule=None if rules is None else rules[row],
         )

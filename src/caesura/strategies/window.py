@@ -22,7 +22,7 @@ from caesura.nets.cells import State
 from caesura.nets.pair import Nets, Pair
 from caesura.nets.rnn import Net, Stack
 from caesura.programs import program
-from caesura.sequence import UNKNOWN, Sequence, Span
+from caesura.sequence import Sequence, Span
 from caesura.strategies.echo import Echoes
 from caesura.strategies.line import Lines
 
@@ -44,7 +44,6 @@ class Window(Module):
     right: PyTree[Float[Numbers, "B ..."]]  # the backward state after the last; dicts for a pair
     lines: Lines | None = None  # for a strategy that `keeps_lines`
     echoes: Echoes | None = None  # for a strategy that `hears_echoes`
-    before: Int[Numbers, "B n"] | None = None  # the last symbols before it, to compare lengths by
 
     @property
     def missing_steps(self) -> Bool[Array, "*B W"]:
@@ -145,17 +144,6 @@ def around_each_eagerly(
     left, right = _read_ends(known, net, before, after)
     lines = Lines.around(sequences, [span.start for span in spans], width)
     return Window(values=values, missing=missing, valid=valid, left=left, right=right, lines=lines)
-
-
-def symbols_before(
-    sequences: abc.Sequence[Sequence], starts: abc.Sequence[int], count: int
-) -> Int[np.ndarray, "B count"]:
-    """Return the last symbols before some steps, after `UNKNOWN` where there are fewer."""
-    found = np.full((len(sequences), count), UNKNOWN)
-    for row, (one, start) in enumerate(zip(sequences, starts, strict=True)):
-        symbols = one.values[max(0, start - count) : start, 0]
-        found[row, count - len(symbols) :] = symbols
-    return found
 
 
 def _read_ends(
