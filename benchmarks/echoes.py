@@ -52,7 +52,7 @@ class Scored(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", choices=["text", "papyri"], default="text")
+    parser.add_argument("--model", choices=["text", "text-large", "papyri"], default="text")
     parser.add_argument("--gaps", type=int, default=100, help="for each row of the table")
     parser.add_argument("--lengths", type=numbers, default=(1, 2, 5, 8, 12))
     parser.add_argument("--words", type=numbers, default=tuple(range(3, 13)))
@@ -61,7 +61,7 @@ def main() -> None:
     if given.model == "papyri":
         parts_of_words(given)
         return
-    filler = plain(caesura.load("text"))
+    filler = plain(caesura.load(given.model))
     pieces = datasets.load("wiki96", "valid", given.data)
     rows = [("gap", n, gaps_of(pieces, n, given.gaps, 3, True)) for n in given.lengths]
     rows += [("word", n, words_of(pieces, n, given.gaps, 3, True)) for n in given.words]

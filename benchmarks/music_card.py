@@ -26,7 +26,6 @@ from caesura import datasets
 from caesura.datasets import DATASETS
 from caesura.errors import CaesuraError
 from caesura.files import write_text
-from caesura.kinds import Music
 from caesura.kinds.music.roll import KEYS
 from caesura.kinds.music.struck import STRUCK
 from caesura.modelfile import read_info
@@ -233,7 +232,7 @@ def commands(info: dict[str, Any]) -> list[str]:
     """Return what to type for this model."""
     record, seed = info["training"]["nets"]["bidirectional"], info["training"]["seed"]
     fields = {k: v for k, v in record["fields"].items() if k != "steps"}
-    options = settings_of("music", Music, record | {"fields": fields})
+    options = settings_of("music", record | {"fields": fields})
     train = f"train frames.npz music.model --steps {record['fields']['steps']}"
     return [
         "python benchmarks/score_corpus.py scores",

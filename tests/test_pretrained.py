@@ -25,7 +25,13 @@ from songs import ode_to_joy
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz "
 PATH = {"PYTHONPATH": os.pathsep.join(sys.path)}  # for other processes
-MOST_BYTES = {"text": 16 << 20, "music": 16 << 20, "papyri": 20_000_000, "series": 12_000_000}
+MOST_BYTES = {
+    "text": 16 << 20,
+    "text-large": 32_000_000,
+    "music": 16 << 20,
+    "papyri": 20_000_000,
+    "series": 12_000_000,
+}
 
 
 def save_text(path, hidden=4, alphabet=ALPHABET):
@@ -104,7 +110,7 @@ def test_a_word_that_is_no_name_is_a_file_if_there_is_one(folder):
     assert caesura.load("books").kind.alphabet == "xyz"
     with pytest.raises(
         CaesuraError,
-        match=r"^There is no file 'txet', .* are 'text', 'music', 'papyri' and 'series'\.$",
+        match=r"^There is no file 'txet', .* are 'text', 'text-large', .* 'papyri' and 'series'\.$",
     ):
         caesura.load("txet")
     with pytest.raises(CaesuraError, match=r"^There is no file or directory 'no/where'\.$"):
@@ -146,6 +152,14 @@ def test_what_comes_with_the_library_has_its_nets_and_its_card(name):
     assert file.with_suffix(".md").is_file()
     more = {"series": set(), "music": {"onegram"}}.get(name, {"forward", "onegram"})
     assert set(caesura.load(name).nets) == {"bidirectional"} | more
+
+
+@pytest.mark.slow
+def test_the_large_model_of_text_knows_words():
+    filler = caesura.load("text-large")
+    fill = filler.fill("The Battle of Hast____ was fought between the Nor____ and the English.")
+    assert [gap.candidates[0].part for gap in fill.gaps] == ["ings", "mans"]
+    assert min(gap.candidates[0].probability for gap in fill.gaps) > 0.9
 
 
 @pytest.mark.slow

@@ -61,8 +61,8 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="The model to fill with: a file, a model that comes with caesura (text, music, "
-        "papyri), or one on the Hugging Face Hub, hf://user/repo/file@revision.",
+        help="The model to fill with: a file, a model that comes with caesura (text, "
+        "text-large, music, papyri), or one on the Hugging Face Hub, hf://user/repo/file@revision.",
         show_default="the model for this kind of data",
     ),
 ]
@@ -70,8 +70,8 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model file, a model that comes with caesura (text, music, papyri, series), or one "
-        "on the Hugging Face Hub, hf://user/repo/file@revision.",
+        help="A model file, a model that comes with caesura (text, text-large, music, papyri, "
+        "series), or one on the Hugging Face Hub, hf://user/repo/file@revision.",
     ),
 ]
 StrategyOption = Annotated[

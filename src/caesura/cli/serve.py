@@ -35,7 +35,7 @@ def serve(
         The port; 0 chooses a free one.
     models : --model MODEL
         A model to offer: a file, which is called by its name without the suffix, or a model that
-        comes with caesura; may be given several times. Default: text, music and papyri.
+        comes with caesura; may be given several times. Default: all that come with caesura.
     memory : --memory SIZE
         How much memory the server may have, such as 500MB or 2GB. Above it, compiled programs are
         let go, and then new work is refused. It is measured on Linux only.

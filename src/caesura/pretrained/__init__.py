@@ -11,8 +11,14 @@ DIRECTORY = Path(__file__).parent
 # The default strategy of each model: the one that measured best among those that fill a gap of five
 # at once on two CPU cores, without compilation (the cards have the numbers; for music, `sir`
 # has 2 to 6 % fewer nats, and takes seconds). The files were written before it was known.
-STRATEGIES = {"text": "search", "music": "bothways", "papyri": "search", "series": "bothways"}
-KINDS = {"papyri": "text"}  # where the name is not that of the kind
+STRATEGIES = {
+    "text": "search",
+    "text-large": "search",
+    "music": "bothways",
+    "papyri": "search",
+    "series": "bothways",
+}
+KINDS = {"text-large": "text", "papyri": "text"}  # where the name is not that of the kind
 NAMES = tuple(STRATEGIES)
 SUMS = "SHA256SUMS"  # of the weights, beside them: `sha256sum *.safetensors > SHA256SUMS`
 

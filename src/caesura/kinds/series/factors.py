@@ -158,8 +158,7 @@ class WindowModel(NamedTuple):
             for (number, start, kept), mean, spread in zip(some, means, covariances, strict=True):
                 inside = slice(kept.start - start, kept.stop - start)
                 found[number].mean[slice(*kept)] = mean[:, inside].T
-                block = spread[:, inside, inside].copy()  # else the whole window stays in memory
-                found[number].blocks.append((kept, block))
+                found[number].blocks.append((kept, spread[:, inside, inside]))
         return found
 
 
