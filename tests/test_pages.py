@@ -59,6 +59,15 @@ def section(file: str, name: str) -> str:
     return text.split(f"# --8<-- [start:{name}]\n")[1].split(f"# --8<-- [end:{name}]")[0]
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_a_page_of_the_site_links_only_to_what_the_site_has(page):
+    made = {"sounds"}  # folders that `make site` fills
+    for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+        target = (page.parent / link).resolve()
+        assert target.is_relative_to(DOCS), f"{link} is not a page of the site"
+        assert target.exists() or link.split("/")[0] in made, f"{link} does not exist"
+
+
 def test_what_a_page_shows_may_differ_in_small_numbers_only():
     assert same("[('ings', 0.76)] 29 of 30\n", "[('ings', 0.75)] 29 of 30\n")
     assert not same("[('ings', 0.76)]", "[('ings', 0.5)]")
