@@ -88,6 +88,13 @@ def main() -> None:
 
 def load(folder: Path, name: str, count: int) -> np.ndarray:
     """Return windows of the test rows, [count, 512, columns]."""
+    table, first = read(folder, name)
+    starts = np.linspace(first - LENGTH, len(table) - LENGTH, count).astype(int)
+    return np.stack([table[start : start + LENGTH] for start in starts])
+
+
+def read(folder: Path, name: str) -> tuple[np.ndarray, int]:
+    """Return a table, standardised by its training rows, and the first of its test rows."""
     archive, member, per_hour = SETS[name]
     with zipfile.ZipFile(folder / archive) as zipped:
         text = io.TextIOWrapper(zipped.open(member), encoding="latin-1")
@@ -99,9 +106,7 @@ def load(folder: Path, name: str, count: int) -> np.ndarray:
         train, end = int(0.7 * len(table)), len(table)
         first = end - int(0.2 * len(table))
     mean, scale = table[:train].mean(axis=0), table[:train].std(axis=0)
-    table = (table - mean) / scale
-    starts = np.linspace(first - LENGTH, end - LENGTH, count).astype(int)
-    return np.stack([table[start : start + LENGTH] for start in starts])
+    return ((table - mean) / scale)[:end], first
 
 
 def mask(

@@ -7,6 +7,7 @@ import caesura
 from caesura.filler.columns import lanes_of, log_prob
 from caesura.filler.rehearsal import (
     SHARES,
+    Rehearsal,
     Rehearsed,
     gaps_of,
     hide,
@@ -17,6 +18,7 @@ from caesura.filler.rehearsal import (
 )
 from caesura.filler.tables import TableFiller
 from caesura.nets.bins import find_bin
+from caesura.sequence import runs
 
 
 def hidden_of(missing: np.ndarray, times: int = 200) -> np.ndarray:
@@ -68,7 +70,7 @@ def rehearsed(scale: np.ndarray, columns: np.ndarray, seed: int = 0) -> Rehearse
     """Normal numbers, and the intervals of a model that takes their deviation for 1."""
     truth = scale * np.random.default_rng(seed).normal(size=len(columns))
     zero = np.zeros(len(columns))
-    return Rehearsed(columns, truth, zero - 1.645, zero, zero + 1.645, zero)
+    return Rehearsed(columns, zero + 1, truth, zero - 1.645, zero, zero + 1.645, zero)
 
 
 def test_intervals_are_stretched_as_much_as_the_errors_ask_for():
@@ -81,6 +83,24 @@ def test_intervals_are_stretched_as_much_as_the_errors_ask_for():
     few = spreads(rehearsed(np.full(3, 9.0), np.zeros(3, int)), 1)
     assert 1 < few[0] < 3
     assert spreads(rehearsed(np.ones(0), np.zeros(0, int)), 2).tolist() == [1, 1]
+
+
+def test_a_gap_counts_as_one_number():
+    table = np.cumsum(np.random.default_rng(3).normal(size=(2000, 1)), axis=0)
+    table[100:300] = np.nan  # not in the middle, which is looked at
+    parts = parts_of([table], 1)
+    (gap,) = runs(parts[0].hidden[:, 0])
+    assert gap.stop - gap.start == 200
+    filler = caesura.load("series")
+    learnt = filler.fitted([table]).learnt
+    found = Rehearsal(parts, 1, learnt.fitted._replace(model=None)).fill(
+        filler.nets["bidirectional"]
+    )
+    assert found.weight.sum() == pytest.approx(1)
+    once, often = (
+        float(np.log(spreads(found._replace(weight=found.weight * n), 1)[0])) for n in (1, 200)
+    )
+    assert once / often == pytest.approx((1 / 21) / (200 / 220))  # the rest leans on 1
 
 
 def test_a_report_is_of_numbers_that_did_not_stretch_it():

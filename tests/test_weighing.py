@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caesura.errors import CaesuraError
-from caesura.filler.columns import quantiles_of, windows
+from caesura.filler.columns import quantiles_of
 from caesura.hardware import Tuning
 from caesura.nets.columns import distributions, one_pass
 from caesura.nets.eager import with_numpy
@@ -114,18 +114,6 @@ def test_quantiles_are_where_so_much_is_below():
     levels = np.array([0.005, 0.05, 0.5, 0.9, 0.995])
     for level, values in zip(levels, quantiles_of(found, levels), strict=True):
         np.testing.assert_allclose(found.below(values), level, atol=2e-3)
-
-
-@pytest.mark.parametrize("rows", [1, 5, 512, 513, 700, 896, 897, 2000])
-def test_windows_fill_every_row_once_and_see_as_much_as_they_can(rows):
-    filled = []
-    for seen, inside in windows(rows):
-        assert 0 <= seen.start < seen.stop <= rows
-        assert seen.stop - seen.start == min(rows, 512)
-        assert inside.start >= 64 or seen.start == 0
-        assert seen.stop - seen.start - inside.stop >= 64 or seen.stop == rows
-        filled += range(seen.start + inside.start, seen.start + inside.stop)
-    assert filled == list(range(rows))
 
 
 def test_the_head_is_for_one_number():

@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -81,16 +81,22 @@ def pad(
     return np.pad(array, widths, constant_values=value)
 
 
+@cache
+def _blas_libraries(with_scipy: bool) -> ThreadpoolController:
+    """Return what is loaded now; to look for it takes a millisecond."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 class _Blas:
-    """Limits the threads of NumPy's matrix products while anyone asks for it."""
+    """Limits the threads of NumPy's and SciPy's matrix products while anyone asks for it."""
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
         self.limit: Any = None
 
-    @cached_property
+    @property
     def controller(self) -> ThreadpoolController:
-        return ThreadpoolController().select(user_api="blas")
+        return _blas_libraries("scipy.linalg" in sys.modules)  # SciPy brings one of its own
 
     def enter(self) -> None:
         with self.lock:
@@ -112,10 +118,11 @@ _BLAS = _Blas()
 
 @contextmanager
 def few_blas_threads() -> Iterator[None]:
-    """Have each of NumPy's matrix products use half of the cores at most, until the last user ends.
+    """Have each matrix product use half of the cores at most, until the last user ends.
 
-    A search multiplies in two threads of its own. If a product were shared by more threads than
-    there are free cores, they would wait for each other, many times as long as they compute.
+    It knows NumPy's products, and SciPy's if `scipy.linalg` is loaded. A search multiplies in two
+    threads of its own. If a product were shared by more threads than there are free cores, they
+    would wait for each other, many times as long as they compute.
     """
     _BLAS.enter()
     try:

@@ -1,4 +1,4 @@
-"""Tables of any columns: cut into windows, each column with what simple methods say about it.
+"""Tables of any columns: each column in a window, with what simple methods say about it.
 
 A net for single columns fills them. It sees the other columns only through the experts, which
 know what is observed, not what is filled. So fills of different columns at the same step are
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from caesura.filler.beside import Beside, Part, Pooled, points_of
+from caesura.filler.windows import windows
 from caesura.kinds.series.experts import Prior, consult, standardise
 from caesura.kinds.series.factors import Said, WindowModel
 from caesura.later import jax, jnp, map_leaves
@@ -24,8 +25,6 @@ from caesura.nets.rnn import Net
 from caesura.sequence import Sequence, Span
 from caesura.strategies import BothWays, Window, around_each
 
-ROWS = 512  # of a window
-AROUND = 64  # of them on either side are only seen
 LANES = 64  # columns at a time
 FARTHEST = 30.0  # deviations from the base: as far as the net has learnt
 REFINED = 2  # halvings of the interval that holds a quantile, before a line is drawn
@@ -76,13 +75,9 @@ def lanes_of(
     fitted: Fitted,
 ) -> Iterator[Lane]:
     """Yield the columns with something missing, window by window."""
-    for rows, inside in windows(len(table)):
+    for rows, here in windows(missing):
         seen = table[slice(*rows)].astype(np.float32)
-        hidden = missing[slice(*rows)]
-        here = hidden[slice(*inside)].any(axis=0)
-        if not here.any():
-            continue
-        observed = ~hidden & ~np.isnan(seen)
+        observed = ~missing[slice(*rows)] & ~np.isnan(seen)
         prior = fitted.prior
         known = prior._replace(rows=np.maximum(prior.rows - len(seen), 0))
         standard = standardise(np.where(observed, seen, 0), observed, known)
@@ -90,21 +85,19 @@ def lanes_of(
         frames = np.concatenate([(standard.x - experts.base)[..., None], experts.informing], -1)
         frames = np.clip(frames, -FARTHEST, FARTHEST).astype(np.float32)
         base = standard.location + standard.scale * experts.base
-        asked = ~observed
-        asked[: inside.start], asked[inside.stop :] = False, False
         lanes = [
             Lane(
                 column,
                 rows,
                 frames[:, column],
                 ~observed[:, column],
-                asked[:, column],
+                here[:, column],
                 base[:, column],
                 float(standard.scale[0, column]),
                 float(fitted.spread[column]),
                 None,
             )
-            for column in np.flatnonzero(here).tolist()
+            for column in np.flatnonzero(here.any(axis=0)).tolist()
         ]
         if fitted.model is not None and fitted.shares is not None:
             said = fitted.model.say(seen, observed)
@@ -130,23 +123,7 @@ def with_opinion(
 
 def count_lanes(missing: Bool[np.ndarray, "T C"]) -> int:
     """Return how many lanes there are."""
-    return sum(
-        int(missing[slice(*rows)][slice(*inside)].any(axis=0).sum())
-        for rows, inside in windows(len(missing))
-    )
-
-
-def windows(length: int) -> Iterator[tuple[Span, Span]]:
-    """Yield the rows of each window of a table, and which of them are filled there."""
-    if length <= ROWS:
-        yield Span(0, length), Span(0, length)
-        return
-    step, start, done = ROWS - 2 * AROUND, 0, 0
-    while done < length:
-        start = min(start, length - ROWS)
-        stop = length if start + ROWS == length else start + ROWS - AROUND
-        yield Span(start, start + ROWS), Span(done - start, stop - start)
-        start, done = start + step, stop
+    return sum(int(here.any(axis=0).sum()) for _, here in windows(missing))
 
 
 def quantiles(

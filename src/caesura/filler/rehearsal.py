@@ -25,7 +25,7 @@ from caesura.filler.columns import (
 from caesura.kinds.series.experts import between
 from caesura.kinds.series.factors import WindowModel
 from caesura.nets.rnn import Net
-from caesura.sequence import Span
+from caesura.sequence import Span, runs
 
 ROWS, CELLS = 1024, 1 << 15  # looked at: of the middle of a long table, or of several tables
 TUNED = 4  # times as much is looked at to choose a Gaussian model and its shares
@@ -59,6 +59,7 @@ class Rehearsed(NamedTuple):
     """Numbers that are observed but were hidden, and what the model says about them."""
 
     column: Int[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]  # a gap counts as one number: errors in it are alike
     truth: Float[np.ndarray, " n"]
     low: Float[np.ndarray, " n"]
     median: Float[np.ndarray, " n"]
@@ -110,7 +111,7 @@ def parts_of(
         rows += len(chosen[-1][-1])
         if rows >= most:
             break
-    gaps = gaps_of([np.isnan(table) for *_, table in chosen], columns)
+    gaps = gaps_of([np.isnan(tables[number]) for number, *_ in chosen], columns)
     return [Part(*one, hide(rng, np.isnan(one[-1]), gaps)) for one in chosen]
 
 
@@ -140,6 +141,7 @@ class Rehearsal:
         self.table = np.concatenate([part.table for part in parts])
         self.known = np.concatenate([part.known for part in parts])
         self.line = np.concatenate([_line(part.known) for part in parts])
+        self.weight = np.concatenate([_weight(part.hidden) for part in parts])
         self.lanes: list[Lane] = []
         above = 0
         for part in parts:
@@ -176,12 +178,13 @@ class Rehearsal:
     def fill(self, net: Net, shares: Float[np.ndarray, " D"] | None = None) -> Rehearsed:
         """Return what the net says about the hidden numbers, and with shares the Gaussian model."""
         nothing = np.zeros(0)
-        found = [Rehearsed(nothing.astype(int), *([nothing] * 5))]
+        found = [Rehearsed(nothing.astype(int), *([nothing] * 6))]
         for lanes in self.equally_long:
             asked = lanes if shares is None else [_with_share(lane, shares) for lane in lanes]
             answer = quantiles(net, asked, np.array(LEVELS))
             at, (low, median, high) = tuple(answer.places.T), answer.values
-            found.append(Rehearsed(at[1], self.table[at], low, median, high, self.line[at]))
+            given = self.weight[at], self.table[at]
+            found.append(Rehearsed(at[1], *given, low, median, high, self.line[at]))
         return Rehearsed(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -231,6 +234,15 @@ def steady_share(errors: Float[np.ndarray, "shares n"]) -> float:
 
 def _line(known: Values) -> Values:
     return between(np.nan_to_num(known), ~np.isnan(known))
+
+
+def _weight(hidden: Bool[np.ndarray, "T D"]) -> Float[np.ndarray, "T D"]:
+    """Return how much each hidden number counts."""
+    weight = np.zeros(hidden.shape)
+    for column, of_column in enumerate(hidden.T):
+        for gap in runs(of_column):
+            weight[slice(*gap), column] = 1 / (gap.stop - gap.start)
+    return weight
 
 
 class Gap(NamedTuple):
@@ -291,19 +303,22 @@ def spreads(found: Rehearsed, columns: int, aimed: float = AIMED) -> Float[np.nd
     some = found.some((found.high > found.median) & (found.median > found.low))
     off, column = some.truth - some.median, some.column
     needed = np.maximum(off / (some.high - some.median), off / (some.low - some.median))
-    each = np.full(columns, _stretch(needed, 0.0, aimed))
-    for number in range(columns):
-        each[number] = _stretch(needed[column == number], each[number], aimed)
+    each = np.full(columns, _stretch(needed, some.weight.sum(), 0.0, aimed))
+    for number in range(columns) if columns > 1 else ():
+        own = column == number
+        each[number] = _stretch(needed[own], some.weight[own].sum(), each[number], aimed)
     return np.exp(np.clip(each, np.log(NARROWEST), np.log(WIDEST)))
 
 
-def _stretch(needed: Float[np.ndarray, " n"], otherwise: float, aimed: float) -> float:
+def _stretch(
+    needed: Float[np.ndarray, " n"], weight: float, otherwise: float, aimed: float
+) -> float:
     """Return the logarithm of the factor."""
     if not len(needed):
         return otherwise
     level = min(1.0, aimed * (len(needed) + 1) / len(needed))
     own = np.log(max(np.quantile(needed, level), NARROWEST))
-    return float((len(needed) * own + FEW * otherwise) / (len(needed) + FEW))
+    return float((weight * own + FEW * otherwise) / (weight + FEW))
 
 
 def report(found: Rehearsed, names: Sequence[str], aimed: float = AIMED) -> list[Checked]:

@@ -233,7 +233,7 @@ class TableFiller(Filler):
         if kind.numbers == 1 and np.isfinite(alone.error):
             model = process.fit(max(without(tables, parts), key=len))
             if model is not None:
-                return self._pooled(kind, rehearsal, alone, model)
+                return self._pooled(kind, rehearsal, alone, model, AIMED)
         return _learnt(kind, fitted, alone)
 
     def pooled(self, rehearsal: Rehearsal, alone: Rehearsed, model: WindowModel) -> "TableFiller":
@@ -241,20 +241,24 @@ class TableFiller(Filler):
 
         `alone` is what the net alone says about the numbers of the rehearsal.
         """
-        return replace(self, learnt=self._pooled(cast(Series, self.kind), rehearsal, alone, model))
+        kind = cast(Series, self.kind)
+        return replace(self, learnt=self._pooled(kind, rehearsal, alone, model, AIMED_POOLED))
 
     def _pooled(
-        self, kind: Series, rehearsal: Rehearsal, alone: Rehearsed, model: WindowModel
+        self,
+        kind: Series,
+        rehearsal: Rehearsal,
+        alone: Rehearsed,
+        model: WindowModel,
+        aimed: float,
     ) -> Learnt:
         net, fitted = self.nets["bidirectional"], rehearsal.fitted
         beside = rehearsal.with_model(model)
         shares = choose_shares(beside, net)
         found = beside.fill(net, shares)
         if found.error < alone.error:
-            fitted = fitted._replace(model=model, shares=shares)
-        else:
-            found = alone
-        return _learnt(kind, fitted, found)
+            return _learnt(kind, fitted._replace(model=model, shares=shares), found, aimed)
+        return _learnt(kind, fitted, alone)
 
     def _open(self, data: Any) -> tuple[Series, TableItem, Learnt]:
         item = self.open(data)
@@ -294,9 +298,8 @@ class TableFiller(Filler):
         return _answer(kind, item, sequence, best[0], grid, drawn, scores, seed)
 
 
-def _learnt(kind: Series, fitted: Fitted, found: Rehearsed) -> Learnt:
+def _learnt(kind: Series, fitted: Fitted, found: Rehearsed, aimed: float = AIMED) -> Learnt:
     """Return how wide the distributions must be, and how good they are, from a rehearsal."""
-    aimed = AIMED if fitted.model is None else AIMED_POOLED
     spread = np.ones(len(fitted.spread))
     spread[: kind.numbers] = spreads(found, kind.numbers, aimed)
     names = [column.name for column in kind.filled[: kind.numbers]]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from caesura.hardware import few_blas_threads
 from caesura.kinds.series.curves import Curve, by_rank, straight
 from caesura.kinds.series.factors import Factors, WindowModel
 
@@ -123,8 +124,9 @@ def fit(table: Float[np.ndarray, "T C"]) -> WindowModel | None:
     curves = [line] if len(ranks.knots) == len(line.knots) else [line, ranks]
     periods = [*periods_of(column, seen, line), None]
     started = [begin(column, seen, curve, period) for curve in curves for period in periods]
-    tried = [improved(one, FIRST) for one in started]
-    best = improved(min(tried, key=lambda one: one.cost), LAST)
+    with few_blas_threads():  # they know of SciPy's, which `begin` has loaded
+        tried = [improved(one, FIRST) for one in started]
+        best = improved(min(tried, key=lambda one: one.cost), LAST)
     steps = np.arange(len(table))
     own = np.repeat(np.eye(len(table))[None], table.shape[1], axis=0)
     own[0] = best.kernel.covariance(steps.astype(float))[np.abs(steps[:, None] - steps)]
