@@ -85,7 +85,7 @@ def test_intervals_are_stretched_as_much_as_the_errors_ask_for():
     assert spreads(rehearsed(np.ones(0), np.zeros(0, int)), 2).tolist() == [1, 1]
 
 
-def test_a_gap_counts_as_one_number():
+def test_a_long_gap_counts_as_five_numbers():
     table = np.cumsum(np.random.default_rng(3).normal(size=(2000, 1)), axis=0)
     table[100:300] = np.nan  # not in the middle, which is looked at
     parts = parts_of([table], 1)
@@ -96,11 +96,11 @@ def test_a_gap_counts_as_one_number():
     found = Rehearsal(parts, 1, learnt.fitted._replace(model=None)).fill(
         filler.nets["bidirectional"]
     )
-    assert found.weight.sum() == pytest.approx(1)
+    assert found.weight.sum() == pytest.approx(5)
     once, often = (
-        float(np.log(spreads(found._replace(weight=found.weight * n), 1)[0])) for n in (1, 200)
+        float(np.log(spreads(found._replace(weight=found.weight * n), 1)[0])) for n in (1, 40)
     )
-    assert once / often == pytest.approx((1 / 21) / (200 / 220))  # the rest leans on 1
+    assert once / often == pytest.approx((5 / 25) / (200 / 220))  # the rest leans on 1
 
 
 def test_a_report_is_of_numbers_that_did_not_stretch_it():

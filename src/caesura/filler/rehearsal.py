@@ -36,6 +36,7 @@ AIMED = 0.92  # of the rehearsed numbers inside, since other rows may differ fro
 AIMED_POOLED = 0.94  # if a Gaussian model has learnt the rows around the hidden numbers
 LEVELS = ((1 - INTERVAL) / 2, 0.5, (1 + INTERVAL) / 2)
 FEW = 20  # numbers that count as much as what is known without them
+ALIKE = 5  # numbers: a longer gap counts as so many, since errors within it are alike
 NARROWEST, WIDEST = 0.5, 8.0
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a Gaussian model, that are tried
 
@@ -59,7 +60,7 @@ class Rehearsed(NamedTuple):
     """Numbers that are observed but were hidden, and what the model says about them."""
 
     column: Int[np.ndarray, " n"]
-    weight: Float[np.ndarray, " n"]  # a gap counts as one number: errors in it are alike
+    weight: Float[np.ndarray, " n"]  # in a gap, they add up to `ALIKE` at most
     truth: Float[np.ndarray, " n"]
     low: Float[np.ndarray, " n"]
     median: Float[np.ndarray, " n"]
@@ -241,7 +242,7 @@ def _weight(hidden: Bool[np.ndarray, "T D"]) -> Float[np.ndarray, "T D"]:
     weight = np.zeros(hidden.shape)
     for column, of_column in enumerate(hidden.T):
         for gap in runs(of_column):
-            weight[slice(*gap), column] = 1 / (gap.stop - gap.start)
+            weight[slice(*gap), column] = min(1.0, ALIKE / (gap.stop - gap.start))
     return weight
 
 
