@@ -16,8 +16,8 @@ def windows(
 ) -> Iterator[tuple[Span, Bool[np.ndarray, "W C"]]]:
     """Yield the rows of each window of a table, and what is filled there of what is lacking.
 
-    Windows are evenly spread. A long gap that two of them would divide has a window of its own,
-    with the gap in the middle.
+    Windows are evenly spread. A long gap that two of them would divide is filled by another one,
+    with the gap near the middle. Gaps of several columns can share it.
     """
     if len(lacking) <= ROWS:
         yield Span(0, len(lacking)), lacking
@@ -28,7 +28,8 @@ def windows(
         for column in np.flatnonzero(left[border - 1] & left[border]).tolist():
             gap = _around(left[:, column], border)
             if AROUND < gap.stop - gap.start <= ROWS - 2 * AROUND:
-                start = min(max(0, (gap.start + gap.stop - ROWS) // 2), len(left) - ROWS)
+                start = AROUND * round((gap.start + gap.stop - ROWS) / 2 / AROUND)
+                start = min(max(0, start), len(left) - ROWS)
                 here = alone.setdefault(start, np.zeros((ROWS, left.shape[1]), bool))
                 here[gap.start - start : gap.stop - start, column] = True
                 left[slice(*gap), column] = False
