@@ -87,20 +87,22 @@ def test_intervals_are_stretched_as_much_as_the_errors_ask_for():
 
 def test_a_long_gap_counts_as_five_numbers():
     table = np.cumsum(np.random.default_rng(3).normal(size=(2000, 1)), axis=0)
-    table[100:300] = np.nan  # not in the middle, which is looked at
+    table[100:300] = np.nan
     parts = parts_of([table], 1)
-    (gap,) = runs(parts[0].hidden[:, 0])
-    assert gap.stop - gap.start == 200
+    gaps = runs(parts[0].hidden[:, 0])
+    assert max(gap.stop - gap.start for gap in gaps) >= 200
     filler = caesura.load("series")
     learnt = filler.fitted([table]).learnt
     found = Rehearsal(parts, 1, learnt.fitted._replace(model=None)).fill(
         filler.nets["bidirectional"]
     )
-    assert found.weight.sum() == pytest.approx(5)
+    count = sum(min(5, gap.stop - gap.start) for gap in gaps)
+    assert found.weight.sum() == pytest.approx(count)
     once, often = (
         float(np.log(spreads(found._replace(weight=found.weight * n), 1)[0])) for n in (1, 40)
     )
-    assert once / often == pytest.approx((5 / 25) / (200 / 220))  # the rest leans on 1
+    few, many = count, 40 * count
+    assert once / often == pytest.approx(few / (few + 20) / (many / (many + 20)))
 
 
 def test_a_report_is_of_numbers_that_did_not_stretch_it():
@@ -118,6 +120,23 @@ def test_a_long_table_is_looked_at_in_the_middle_and_wide_ones_less():
     (part,) = parts_of([np.zeros((5000, 256))], 256)
     assert part.table.shape == (128, 256)
     assert sum(len(p.table) for p in parts_of([np.zeros((100, 3))] * 30, 3)) == 1100
+
+
+def test_more_of_a_table_with_long_gaps_is_looked_at():
+    table = np.zeros((5000, 3))
+    table[100:165, 1] = np.nan
+    (part,) = parts_of([table], 3)
+    assert (part.first, part.table.shape) == (452, (4096, 3))
+    assert min(lengths(part.hidden[:, 1])) >= 65
+    assert max(lengths(part.hidden[:, 0])) < 10  # single numbers, some side by side
+
+
+def test_of_very_many_gaps_some_are_copied():
+    missing = np.zeros((20_000, 1), bool)
+    missing[::4] = missing[1::8] = True
+    (gaps,) = gaps_of([missing], 1)
+    assert len(gaps) == 1000
+    assert {gap.length for gap in gaps} == {1, 2}
 
 
 @pytest.fixture(scope="module")

@@ -28,13 +28,15 @@ from caesura.nets.rnn import Net
 from caesura.sequence import Span, runs
 
 ROWS, CELLS = 1024, 1 << 15  # looked at: of the middle of a long table, or of several tables
-TUNED = 4  # times as much is looked at to choose a Gaussian model and its shares
+MORE = 4  # times as much is looked at to choose a Gaussian model, or if gaps are long
 SHARE = 0.15  # of the observed numbers of a column that are hidden
+LONG = 64  # steps of a gap; a few of them are as much as is hidden of a thousand rows
 STAY = 0.25  # of what is observed in a column is always left
 INTERVAL = 0.9
 AIMED = 0.92  # of the rehearsed numbers inside, since other rows may differ from these
 AIMED_POOLED = 0.94  # if a Gaussian model has learnt the rows around the hidden numbers
 LEVELS = ((1 - INTERVAL) / 2, 0.5, (1 + INTERVAL) / 2)
+MOST_GAPS = 1000  # of a column of a table, that are copied
 FEW = 20  # numbers that count as much as what is known without them
 ALIKE = 5  # numbers: a longer gap counts as so many, since errors within it are alike
 NARROWEST, WIDEST = 0.5, 8.0
@@ -99,21 +101,32 @@ def parts_of(
     columns
         How many columns, the first, hold numbers; others are hidden together with them.
     times
-        How many times as many rows are looked at as for a report.
+        How many times as many rows are looked at as for a report, if no gaps are long.
     seed
         Of what is hidden.
     """
     rng = np.random.default_rng(seed)
-    most = times * min(ROWS, max(1, CELLS // tables[0].shape[1]))
+    order = rng.permutation(len(tables)).tolist()
+    most = min(ROWS, max(1, CELLS // tables[0].shape[1]))
+    chosen = _middles(tables, order, times * most)
+    gaps = gaps_of([np.isnan(tables[number]) for number, *_ in chosen], columns)
+    if any(gap.length > LONG for own in gaps for gap in own):
+        chosen = _middles(tables, order, MORE * most)
+    return [Part(*one, hide(rng, np.isnan(one[-1]), gaps)) for one in chosen]
+
+
+def _middles(
+    tables: Sequence[Values], order: Sequence[int], most: int
+) -> list[tuple[int, int, Values]]:
+    """Return the middles of as many tables as have so many rows, each with its first row."""
     rows, chosen = 0, []
-    for number in rng.permutation(len(tables)).tolist():
+    for number in order:
         first = max(0, (len(tables[number]) - most) // 2)
         chosen.append((number, first, tables[number][first : first + most]))
         rows += len(chosen[-1][-1])
         if rows >= most:
             break
-    gaps = gaps_of([np.isnan(tables[number]) for number, *_ in chosen], columns)
-    return [Part(*one, hide(rng, np.isnan(one[-1]), gaps)) for one in chosen]
+    return chosen
 
 
 def without(tables: Sequence[Values], parts: Sequence[Part]) -> list[Values]:
@@ -259,8 +272,10 @@ def gaps_of(tables: Sequence[Bool[np.ndarray, "_ D"]], columns: int) -> list[lis
     for missing in tables:
         edge = np.diff(missing, axis=0, prepend=False, append=False)
         for column in range(columns):
-            edges = edge[:, column].nonzero()[0].tolist()
-            for start, stop in zip(edges[::2], edges[1::2], strict=True):
+            spans = edge[:, column].nonzero()[0].reshape(-1, 2)
+            if len(spans) > MOST_GAPS:  # some at random, since gaps may come in a regular order
+                spans = np.random.default_rng(0).choice(spans, MOST_GAPS, replace=False)
+            for start, stop in spans.tolist():
                 same = edge[start] & edge[stop] & missing[start:stop].all(axis=0)
                 found[column].append(Gap(stop - start, same))
     return found

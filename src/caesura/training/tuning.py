@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from caesura.filler.rehearsal import TUNED, Part, Rehearsal, parts_of, without
+from caesura.filler.rehearsal import MORE, Part, Rehearsal, parts_of, without
 from caesura.filler.tables import TableFiller
 from caesura.hardware import few_blas_threads
 from caesura.kinds.series import Series, TableItem
@@ -88,7 +88,7 @@ def tune(
     items = [kind.open(one) for one in tables]
     values = [item.complete.values for item in items]
     opened = time.monotonic()
-    parts = parts_of(values, kind.numbers, times=TUNED)
+    parts = parts_of(values, kind.numbers, times=MORE)
     unstretched = learnt.fitted._replace(spread=np.ones_like(learnt.fitted.spread))
     held = Rehearsal(parts, kind.numbers, unstretched)
     alone = held.fill(filler.nets["bidirectional"])
