@@ -40,3 +40,19 @@ def test_nothing_happens_without_glibc(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr("ctypes.CDLL", None)
     keep_memory()
+
+
+def test_products_of_scipy_use_few_threads_too():
+    program = """
+from threadpoolctl import threadpool_info
+from caesura.hardware import cores, few_blas_threads
+with few_blas_threads():  # looks for libraries
+    pass
+import scipy.linalg  # brings one of its own, with most wheels
+with few_blas_threads():
+    print([one["num_threads"] <= max(1, cores() // 2) for one in threadpool_info()
+           if one["user_api"] == "blas"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "True" in done.stdout, done.stderr
+    assert "False" not in done.stdout

@@ -320,7 +320,7 @@ def spreads(found: Rehearsed, columns: int, aimed: float = AIMED) -> Float[np.nd
     off, column = some.truth - some.median, some.column
     needed = np.maximum(off / (some.high - some.median), off / (some.low - some.median))
     each = np.full(columns, _stretch(needed, some.weight.sum(), 0.0, aimed))
-    for number in range(columns) if columns > 1 else ():
+    for number in range(columns) if columns > 1 else ():  # an only one has been counted
         own = column == number
         each[number] = _stretch(needed[own], some.weight[own].sum(), each[number], aimed)
     return np.exp(np.clip(each, np.log(NARROWEST), np.log(WIDEST)))
